@@ -15,6 +15,7 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from opmon.config.truth import TruthSettings
 from opmon.errors import NotFoundError, OpmonError
@@ -32,6 +33,7 @@ from opmon.store.revisions import Revision
 from opmon.store.rounds import Round
 from opmon.store.states import RoundState
 from opmon.truth.awaited import Awaited
+from opmon.truth.truths import Truths
 from opmon.types import Draw, Estimate, Floats, Sample
 from opmon.types.labelled import Labelled
 
@@ -102,7 +104,7 @@ def of_estimate(work: Toolbox, round_: Round, estimate: Estimate) -> Whole | Non
 def _whole(work: Toolbox, round_: Round, truth: TruthSettings) -> Whole | None:
     """All inputs of a round with their truths, and their usual measure; None where too many are missing."""
     path = frame_path(work, round_)
-    labels = _of_the_log(work, round_, truth, path) if truth.column is not None else _joined(work, path)
+    labels = _of_the_log(work, round_, truth, path) if truth.column is not None else _joined(work, round_, path)
     said = frame_column(path, "prediction")
     losses, sampled = losses_of(round_, labels, said), round_.plan.thinning is not None
     if not len(losses):
@@ -137,7 +139,7 @@ def _has_all(work: Toolbox, round_: Round) -> bool:
         return False
     if awaited is None:
         hashes = np.sort(hashes_of(frame_column(frame_path(work, round_), "id")))
-        missing = hashes[kept_truths(work).find(hashes).places(hashes) < 0]
+        missing = hashes[_kept(work, round_, hashes).places(hashes) < 0]
         awaited = Awaited(name, missing, len(hashes), work.clock())
         waiting(work).put(awaited)
     return is_census(awaited.size, len(awaited.missing), round_.plan.problem)
@@ -158,10 +160,15 @@ def _rows(round_: Round, labels: pa.Array, said: pa.Array) -> Labelled:
     return labelled(round_, answered, truth, answers)
 
 
-def _joined(work: Toolbox, path: Path) -> pa.Array:
+def _kept(work: Toolbox, round_: Round, hashes: NDArray[np.uint64]) -> Truths:
+    """The truths of inputs, in the classes of the round."""
+    return kept_truths(work).find(hashes, vocabulary_of(work.settings, round_.classes))
+
+
+def _joined(work: Toolbox, round_: Round, path: Path) -> pa.Array:
     """The truth of each input, joined by its id; null where it has not come."""
     hashes = hashes_of(frame_column(path, "id"))
-    found = kept_truths(work).find(hashes)
+    found = _kept(work, round_, hashes)
     places = found.places(hashes)
     return found.labels.take(pa.array(np.where(places < 0, 0, places), mask=places < 0))
 

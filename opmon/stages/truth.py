@@ -17,6 +17,7 @@ from opmon.config.truth import TruthSettings
 from opmon.jobs.counting import bounded
 from opmon.jobs.ids import hashes_of
 from opmon.jobs.moments import moments_of
+from opmon.problems import traits
 from opmon.stages.toolbox import Toolbox
 from opmon.store import rounds, truths
 from opmon.store.rounds import Round
@@ -52,15 +53,17 @@ def pull_truths(work: Toolbox) -> int:
 
 
 def judge_truths(work: Toolbox, round_: Round) -> None:
-    """Leave out, and count, what was kept before a round told the model's classes and is none of them."""
+    """Count what was kept before a round told the model's classes and is none of them, and no more what now is one."""
     if work.settings.reads_truth is None:
         return
     kept = kept_truths(work)
-    books, vocabulary = kept.books(), vocabulary_of(work.settings, round_.classes)
-    if not books.unjudged or vocabulary.classes is None:
+    before, vocabulary = kept.books(), vocabulary_of(work.settings, round_.classes)
+    if not vocabulary.by_model or vocabulary.classes is None:
         return
-    refused = kept.leave_out(vocabulary)
+    refused = kept.judge(vocabulary)
     books = kept.books()
+    if books == before:
+        return
     with work.write() as connection:
         truths.note(connection, work.name, Read(work.clock(), books.known_until, books.taken, books.refused))
     _warn(work, refused, [])
@@ -90,7 +93,7 @@ def truths_of_drawn(
         known = _in_the_log(work, round_, truth, rows)
         return {position: each for position, each in zip(positions, known, strict=True) if each is not None}
     hashes = hashes_of(inputs["id"].combine_chunks())
-    found = kept_truths(work).find(hashes)
+    found = kept_truths(work).find(hashes, vocabulary_of(work.settings, round_.classes))
     kept = [Known(str(label), at) for label, at in zip(found.labels.to_pylist(), found.at.to_pylist(), strict=True)]
     places = found.places(hashes).tolist()
     return {position: kept[place] for position, place in zip(positions, places, strict=True) if place >= 0}
@@ -106,7 +109,7 @@ def answered_at(rows: pa.Table, name: str) -> list[datetime | None]:
 
 def vocabulary_of(settings: MonitorSettings, classes: Sequence[str] | None) -> Vocabulary:
     """What truths of the monitor may say; ``classes`` are those of a model, where they are not configured."""
-    return Vocabulary(settings.replies(classes))
+    return Vocabulary(settings.replies(classes), settings.class_names is None and traits(settings.problem).of_classes)
 
 
 def _in_the_log(work: Toolbox, round_: Round, truth: TruthSettings, rows: pa.Table) -> list[Known | None]:
@@ -151,7 +154,7 @@ def _pull(work: Toolbox, kept: Kept, source: Source, slices: Sequence[Slice]) ->
         problems = truths.record_named(connection, work.name, _by_id(found), now)
         truths.note(connection, work.name, Read(now, new.known_until, new.taken, new.refused))
     waiting(work).hear(found.truths.hashes, now - truth.keep)
-    kept.add(found.truths, new, now - truth.keep)
+    kept.add(found.words, new, now - truth.keep, each_word=vocabulary.by_model)
     _warn(work, found.refused, problems)
     return len(found.truths)
 
@@ -162,9 +165,12 @@ def _warn(work: Toolbox, refused: Counter[str], problems: Sequence[str]) -> None
         log.warning("%s: truths that cannot be taken: %s", work.name, "; ".join([*said, *problems[:3]]))
 
 
-def _by_id(found: Found) -> dict[str, Known]:
-    rows = zip(found.ids.to_pylist(), found.truths.labels.to_pylist(), found.truths.at.to_pylist(), strict=True)
-    return {key: Known(str(label), at) for key, label, at in rows}
+def _by_id(found: Found) -> dict[str, list[Known]]:
+    """What was said of each input, the newest last."""
+    said: dict[str, list[Known]] = {}
+    for key, label, at in zip(found.ids.to_pylist(), *(each.to_pylist() for each in found.words.said), strict=True):
+        said.setdefault(key, []).append(Known(str(label), at))
+    return said
 
 
 def _classes(work: Toolbox) -> Sequence[str] | None:

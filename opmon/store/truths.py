@@ -72,9 +72,12 @@ def note(connection: Connection, monitor: str, read: Read) -> None:
         connection.execute(truths.insert().values(monitor=monitor, **values))
 
 
-def record_named(connection: Connection, monitor: str, known: Mapping[str, Known], now: datetime) -> list[str]:
-    """Label every task of these inputs, of whichever round; gives what is wrong with those that cannot be."""
-    found: list[tuple[int, Known]] = []
+def record_named(
+    connection: Connection, monitor: str, known: Mapping[str, Sequence[Known]], now: datetime
+) -> list[str]:
+    """Label every task of these inputs, of whichever round, with the last truth that is one in it; gives what is wrong
+    with those that cannot be."""
+    found: list[tuple[int, Sequence[Known]]] = []
     for some in _chunks(list(known)):
         query = sa.select(tasks.c.id, tasks.c.input_id).where(tasks.c.monitor == monitor, tasks.c.input_id.in_(some))
         query = query.where(tasks.c.gold.is_(None))
@@ -87,16 +90,22 @@ def record_drawn(connection: Connection, round_id: int, known: Mapping[int, Know
     if not known:
         return []
     query = sa.select(tasks.c.id, tasks.c.position).where(tasks.c.round_id == round_id)
-    found = [(row.id, known[row.position]) for row in connection.execute(query) if row.position in known]
+    found = [(row.id, [known[row.position]]) for row in connection.execute(query) if row.position in known]
     return _record(connection, found, now)
 
 
-def _record(connection: Connection, found: Sequence[tuple[int, Known]], now: datetime) -> list[str]:
+def _record(connection: Connection, found: Sequence[tuple[int, Sequence[Known]]], now: datetime) -> list[str]:
     """What was known later than what is recorded is a correction, and so is another truth of the same moment that was
-    read later; what was known before it is old."""
+    read later; what was known before it is old. A truth that is none in a task's round gives way to the one before."""
     latest = _latest(connection, [task for task, _ in found])
-    new = [Label(task, TRUTH, known.truth, known.at) for task, known in found if _is_news(latest.get(task), known.at)]
-    return queue.record_possible(connection, new, now)[1]
+    problems: list[str] = []
+    while found:
+        last = [(task, known) for task, known in found if known and _is_news(latest.get(task), known[-1].at)]
+        given = [Label(task, TRUTH, known[-1].truth, known[-1].at) for task, known in last]
+        wrong = queue.record_each(connection, given, now)[1]
+        problems += [problem for problem in wrong if problem is not None]
+        found = [(task, known[:-1]) for (task, known), problem in zip(last, wrong, strict=True) if problem is not None]
+    return problems
 
 
 def _is_news(latest: datetime | None, at: datetime) -> bool:

@@ -71,8 +71,11 @@ class Kept:
         files = self._files()
         return Books.of(json.loads(_metadata(files[-1])[_SAID])) if files else Books()
 
-    def add(self, new: Truths, books: Books, older: datetime | None = None) -> None:
-        """Keep what was read; with it the position moves. Truths that were read before ``older`` are forgotten."""
+    def add(self, new: Truths, books: Books, older: datetime | None = None, *, each_word: bool = False) -> None:
+        """Keep what was read; with it the position moves. Truths that were read before ``older`` are forgotten.
+
+        ``each_word``: each word that was said of an input is kept, for whoever knows which of them are classes.
+        """
         private_folder(self.folder.parent)
         private_folder(self.folder)
         files, whole, merged = self._files(), _table(new), len(new)
@@ -83,37 +86,43 @@ class Kept:
             first, whole = _span(path)[0], pa.concat_tables([_read(path), whole], promote_options="permissive")
             merged = whole.num_rows
         if first < last:
-            whole = _merged(whole, older, books.unjudged)
+            whole = _merged(whole, older, each_word)
         self._write(self.folder / f"{first:08}-{last:08}.parquet", whole, books)
         for path in (*self._covered(), *self._old(older)):
             path.unlink(missing_ok=True)
 
-    def leave_out(self, vocabulary: Vocabulary) -> Counter[str]:
-        """Leave out what says none of the classes, which are known now; gives how often it said what."""
+    def judge(self, vocabulary: Vocabulary) -> Counter[str]:
+        """Count what says none of the classes, which a model has told by now; gives how often it said what.
+
+        Nothing is left out, for the next version may know the word. What was counted before the class was there counts
+        no more.
+        """
         files, books = self._files(), self.books()
-        whole = pa.concat_tables([_read(path) for path in files], promote_options="permissive").combine_chunks()
-        labels = whole["label"].cast(pa.string()).combine_chunks()
-        named, refused = vocabulary.named(labels)
-        left = _table(_truths(whole.filter(pc.is_valid(named))))
-        told = Counter(bounded(Counter(books.refused) + refused, REASONS))
-        judged = replace(books, taken=books.taken - sum(refused.values()), refused=told, unjudged=False)
-        self._write(self.folder / f"{_span(files[0])[0]:08}-{_span(files[-1])[1] + 1:08}.parquet", left, judged)
-        for path in self._covered():
-            path.unlink(missing_ok=True)
+        refused, left = Counter[str](), Counter(books.refused)
+        for name in vocabulary.classes or ():
+            left.pop(vocabulary.why_not(name), None)
+        if books.unjudged:
+            whole = pa.concat_tables([_read(path) for path in files], promote_options="permissive")
+            refused = vocabulary.named(whole["label"].cast(pa.string()).combine_chunks())[1]
+        taken = books.taken - sum(refused.values()) + sum(books.refused.values()) - sum(left.values())
+        judged = replace(books, taken=taken, refused=dict(bounded(left + refused, REASONS)), unjudged=False)
+        if judged != books:
+            self._write(files[-1], _read(files[-1]), judged)
         return refused
 
-    def find(self, hashes: NDArray[np.uint64]) -> Truths:
-        """The truths of the inputs with these hashes, as far as they are there."""
+    def find(self, hashes: NDArray[np.uint64], vocabulary: Vocabulary | None = None) -> Truths:
+        """The truths of the inputs with these hashes, as far as they are there; ``vocabulary``: those that it takes."""
         order = np.sort(hashes)  # np.unique is slower by far
         order = order[np.append(order[1:] != order[:-1], True)] if len(order) else order
         tables: list[pa.Table] = []
         for path in self._files():
             known = _read(path, ["hash"])["hash"].to_numpy()
-            place = np.maximum(np.searchsorted(known, order, side="right") - 1, 0)
-            hit = place[known[place] == order] if len(known) else place[:0]
+            hit = _rows_of(known, order)
             if len(hit):
                 tables.append(_read(path).combine_chunks().take(pa.array(hit)))
-        if len(tables) == 1:
+        if vocabulary is not None and vocabulary.by_model:
+            tables = [_taken(table, vocabulary) for table in tables]
+        elif len(tables) == 1:
             return _ordered(tables[0])  # as it is most often
         return _truths(pa.concat_tables(tables, promote_options="permissive")) if tables else _truths(_EMPTY)
 
@@ -179,6 +188,23 @@ def _ordered(table: pa.Table) -> Truths:
 def _columns(table: pa.Table) -> tuple[pa.Array, pa.Array, pa.Array]:
     label, at, read = (table[name].combine_chunks() for name in ("label", "at", "read"))
     return label, at, read
+
+
+def _rows_of(known: NDArray[np.uint64], wanted: NDArray[np.uint64]) -> NDArray[np.int64]:
+    """The rows of sorted hashes that are among the wanted ones, of which each is there once.
+
+    >>> _rows_of(np.array([1, 3, 3, 5], np.uint64), np.array([3, 4, 5], np.uint64)).tolist()
+    [1, 2, 3]
+    """
+    first, behind = (np.searchsorted(known, wanted, side=side) for side in ("left", "right"))
+    counts = behind - first
+    return np.repeat(behind - np.cumsum(counts), counts) + np.arange(counts.sum())
+
+
+def _taken(table: pa.Table, vocabulary: Vocabulary) -> pa.Table:
+    """The rows that say what the vocabulary takes, in its words."""
+    named, _ = vocabulary.named(table["label"].cast(pa.string()).combine_chunks())
+    return table.set_column(table.column_names.index("label"), "label", named).filter(pc.is_valid(named))
 
 
 def _merged(table: pa.Table, older: datetime | None, each_word: bool) -> pa.Table:

@@ -7,7 +7,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 import numpy as np
@@ -44,6 +44,8 @@ class Vocabulary:
     """What a truth may say: what may be answered."""
 
     replies: Replies
+    by_model: bool = False
+    """Whether the model says which classes there are, so that another version may know others."""
 
     @property
     def is_open(self) -> bool:
@@ -54,6 +56,16 @@ class Vocabulary:
     def classes(self) -> Collection[str] | None:
         """The classes of which a truth says one, or several; None where they are not known, or there are none."""
         return self.replies.classes
+
+    def words(self, values: pa.Array, named: pa.Array) -> pa.Array:
+        """The truth of each row, ``named`` by this model, or the word that another version may call a class."""
+        if not self.by_model or self.is_open:
+            return named
+        return pc.coalesce(named, Vocabulary(replace(self.replies, classes=None)).named(values)[0])
+
+    def why_not(self, name: str) -> str:
+        """Why rows with this class were not taken by a model that does not know it."""
+        return f"{name[:_LONGEST]!r} is {_NO_ANSWER[self.replies.problem]}"
 
     def named(self, values: pa.Array) -> tuple[pa.Array, Counter[str]]:
         """The truth of each row, null where it says none; and why rows that say something cannot be taken."""
@@ -76,7 +88,7 @@ class Vocabulary:
         """Why a value is no answer."""
         if self.is_open and is_nan(value):
             return UNNAMED
-        return f"{str(value)[:_LONGEST]!r} is {_NO_ANSWER[self.replies.problem]}"
+        return self.why_not(str(value))
 
     def _numbers(self, values: pa.Array) -> tuple[pa.Array, Counter[str]]:
         if pa.types.is_floating(values.type) or pa.types.is_integer(values.type):
@@ -93,8 +105,10 @@ class Found:
     """The truths of some slices, and the rows that could not be taken."""
 
     truths: Truths
+    words: Truths
+    """What is kept: the same, or where the model names the classes each word, also those that it does not know."""
     ids: pa.Array
-    """The inputs' own ids, in the order of the truths."""
+    """The inputs' own ids, in the order of the words."""
     refused: Counter[str] = field(default_factory=Counter)
     known_until: datetime | None = None
 
@@ -107,21 +121,25 @@ def read_truths(
     now: datetime,
 ) -> Found:
     """The truths of the slices; ``columns`` are those of the id, of the truth and of the time when it was known."""
-    ids, labels, at = [], [], []
+    ids, labels, at, known = [], [], [], []
     refused: Counter[str] = Counter()
     for batch in source.read(slices, [name for name in columns if name is not None]):
         refused.update(batch.unreadable)
-        named, wrong = vocabulary.named(column_of(batch.rows, columns[1]))
+        values = column_of(batch.rows, columns[1])
+        named, wrong = vocabulary.named(values)
         refused.update(wrong)
-        rows = batch.rows.filter(pc.is_valid(named))
+        words = vocabulary.words(values, named)
+        said = pc.is_valid(words)
+        rows, is_known = batch.rows.filter(said), pc.is_valid(named).filter(said)
         keys = _ids(column_of(rows, columns[0]), columns[0])
-        refused.update(+Counter({NO_ID: keys.null_count}))
+        refused.update(+Counter({NO_ID: keys.filter(is_known).null_count}))
         there = pc.is_valid(keys)
         arrived = slices[batch.slice_index].arrived_at
         ids.append(keys.filter(there))
-        labels.append(named.drop_null().filter(there))
+        labels.append(words.drop_null().filter(there))
         at.append(known_at(rows, columns[2], arrived).filter(there))
-    return _found(ids, labels, at, Counter(bounded(refused)), now, vocabulary.is_open)
+        known.append(is_known.filter(there))
+    return _found(ids, labels, at, known, Counter(bounded(refused)), now, vocabulary)
 
 
 def known_at(rows: pa.RecordBatch | pa.Table, name: str | None, arrived: datetime) -> pa.Array:
@@ -133,22 +151,31 @@ def known_at(rows: pa.RecordBatch | pa.Table, name: str | None, arrived: datetim
 
 
 def _found(
-    ids: list[pa.Array], labels: list[pa.Array], at: list[pa.Array], refused: Counter[str], now: datetime, is_open: bool
+    ids: list[pa.Array],
+    labels: list[pa.Array],
+    at: list[pa.Array],
+    known: list[pa.Array],
+    refused: Counter[str],
+    now: datetime,
+    vocabulary: Vocabulary,
 ) -> Found:
     if not sum(map(len, ids)):
         moments = pa.array([], MOMENT)
-        return Found(Truths(np.empty(0, np.uint64), pa.nulls(0), moments, moments), pa.nulls(0), refused)
-    keys = pa.chunked_array(ids).combine_chunks()
-    hashes, said, known = (
-        hashes_of(keys),
-        pa.chunked_array(labels).combine_chunks(),
-        pa.chunked_array(at).combine_chunks(),
-    )
-    truths = Truths.newest(hashes, said, known, pa.repeat(pa.scalar(now, MOMENT), len(keys)), each_word=is_open)
+        nothing = Truths(np.empty(0, np.uint64), pa.nulls(0), moments, moments)
+        return Found(nothing, nothing, pa.nulls(0), refused)
+    keys, said, since, is_known = (pa.chunked_array(each).combine_chunks() for each in (ids, labels, at, known))
+    hashes = hashes_of(keys)
+    rows = Truths(hashes, said, since, pa.repeat(pa.scalar(now, MOMENT), len(keys)))
+    own = rows.only(is_known)
+    truths = Truths.newest(own.hashes, own.labels, own.at, own.read, each_word=vocabulary.is_open)
+    words = truths
+    if vocabulary.by_model:
+        words = Truths.newest(rows.hashes, rows.labels, rows.at, rows.read, each_word=True)
     order = np.argsort(hashes, kind="stable")
-    first = order[np.searchsorted(hashes[order], truths.hashes)]
-    refused.update(+Counter({CONTRADICTED: _contradicted(truths, hashes, said, known)}))
-    return Found(truths, keys.take(pa.array(first)), refused, pc.max(known).as_py())
+    first = order[np.searchsorted(hashes[order], words.hashes)]
+    if len(own):
+        refused.update(+Counter({CONTRADICTED: _contradicted(truths, own.hashes, own.labels, own.at)}))
+    return Found(truths, words, keys.take(pa.array(first)), refused, pc.max(own.at).as_py())
 
 
 def _contradicted(truths: Truths, hashes: NDArray[np.uint64], said: pa.Array, known: pa.Array) -> int:

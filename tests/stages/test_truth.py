@@ -7,9 +7,12 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+import mlflow
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+import skl2onnx
+from sklearn.linear_model import LogisticRegression
 
 from opmon.adjudication import TRUTH
 from opmon.checks.monitor import check_monitor
@@ -118,7 +121,7 @@ def test_of_truths_of_one_moment_the_one_that_is_read_last_counts(workbench, sql
     assert said(monitor) == {one: ("1", "2"), two: ("3",)}
     with monitor.store.write() as connection:
         for truth in ("1", "2", "1", "2"):  # as after a kill, or on another machine
-            known = {one: truths.Known(truth, NOON), two: truths.Known("3", NOON)}
+            known = {one: [truths.Known(truth, NOON)], two: [truths.Known("3", NOON)]}
             assert truths.record_named(connection, workbench.name, known, clock()) == []
     monitor.folder = workbench.folder / "elsewhere"
     assert monitor.advance().problems == []
@@ -194,6 +197,56 @@ def test_a_foreign_word_that_came_before_the_classes_were_known_takes_no_truth_a
     with monitor.store.read() as connection:
         read = truths.last_read(connection, [workbench.name])[workbench.name]
     assert read.refused["'o2,??' is none of the classes"] == len(workbench.truth)
+    assert read.taken == len(workbench.truth)
+
+
+def test_a_foreign_word_that_comes_with_a_truth_of_a_drawn_input_takes_it_not_away(workbench, sqlite, clock) -> None:
+    workbench.write_window()
+    write_truth(workbench, {})
+    monitor = workbench.monitor(sqlite, clock, **SOURCE)
+    monitor.advance()
+    write_truth(workbench, workbench.truth)
+    write_truth(workbench, dict.fromkeys(workbench.truth, "o2"), NOON + timedelta(hours=1))
+    assert monitor.advance().problems == []
+    assert said(monitor) == {key: (workbench.truth[key],) for key in drawn(monitor)}
+
+
+def logistic(workbench: Any, classes: int) -> str:
+    """Register a model of the first digits as another version of ``grown``, behind its alias; gives its address."""
+    mine = workbench.targets < classes
+    model = LogisticRegression(max_iter=50).fit(workbench.images[mine], workbench.targets[mine])
+    kind = skl2onnx.common.data_types.FloatTensorType([None, 64])
+    options = {"zipmap": False}
+    graph = skl2onnx.to_onnx(model, initial_types=[("pixels", kind)], options=options, target_opset=17)
+    workbench.register(graph, "grown")
+    client = mlflow.MlflowClient(workbench.tracking_uri)
+    client.set_registered_model_alias("grown", "best", workbench.model.rpartition("/")[2])
+    return "models:/grown@best"
+
+
+def test_truths_of_a_class_that_only_the_next_version_has_are_its_rounds(workbench, sqlite, clock) -> None:
+    """Its first inputs and their truths are there in one cycle, which reads the truths before it opens a round."""
+    workbench.write_window()
+    write_truth(workbench, workbench.truth)
+    monitor = workbench.monitor(sqlite, clock, **SOURCE, model=logistic(workbench, 9))
+    assert monitor.advance().problems == []
+    first = {key: truth for key, truth in some(workbench.truth, drawn(monitor)).items() if truth != "9"}
+    assert said(monitor) == {key: (truth,) for key, truth in first.items()}
+
+    logistic(workbench, 10)
+    before = set(workbench.truth)
+    workbench.write_window()
+    new = some(workbench.truth, set(workbench.truth) - before)
+    write_truth(workbench, new)
+    write_truth(workbench, dict.fromkeys(new, "o2"), NOON + timedelta(hours=1))
+    assert monitor.advance().problems == []
+    assert round_of(monitor, 2).classes == list("0123456789")
+    assert said(monitor, 2) == {key: (new[key],) for key in drawn(monitor, 2)}
+    assert "9" in {new[key] for key in drawn(monitor, 2)}
+    assert said(monitor) == {key: (truth,) for key, truth in first.items()}, "in its round it is no class"
+    with monitor.store.read() as connection:
+        read = truths.last_read(connection, [workbench.name])[workbench.name]
+    assert read.refused == {"'o2' is none of the classes": len(new)}
     assert read.taken == len(workbench.truth)
 
 
