@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter, defaultdict
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
@@ -84,30 +84,30 @@ class _Words:
     """By task the last word of each annotator."""
     reasons: Mapping[tuple[int, str], str | None]
     """Why an annotator skipped a task."""
-    moments: Mapping[int, Collection[tuple[str, str | None, datetime]]]
-    """By task who said what when."""
+    moments: Mapping[int, Mapping[tuple[str, str | None, datetime], datetime]]
+    """By task who said what when; and when that was at the latest, for clocks of others may be ahead."""
 
     def hold(self, label: Label, truth: str | None, by_time: bool) -> bool:
         """Whether a label, which says this ``truth``, is there; ``by_time``: or one that was said after it."""
-        known = self.moments.get(label.task_id, ())
+        known = self.moments.get(label.task_id, {})
         if (label.annotator, truth, label.at) in known:
             return True
-        return by_time and any(who == label.annotator and at > label.at for who, _, at in known)
+        return by_time and any(who == label.annotator and at > label.at for (who, _, _), at in known.items())
 
 
 def _words(connection: Connection, terms: Mapping[int, Terms]) -> _Words:
     """All that was ever said of these tasks, in the order in which it was recorded."""
     last: dict[int, dict[str, str | None]] = defaultdict(dict)
     reasons: dict[tuple[int, str], str | None] = {}
-    moments: dict[int, set[tuple[str, str | None, datetime]]] = defaultdict(set)
+    moments: dict[int, dict[tuple[str, str | None, datetime], datetime]] = defaultdict(dict)
     for some in portions(sorted(terms)):
-        columns = labels.c.task_id, labels.c.annotator, labels.c.truth, labels.c.why, labels.c.at
+        columns = (labels.c[name] for name in ("task_id", "annotator", "truth", "why", "at", "received_at"))
         query = sa.select(*columns).where(among(connection, labels.c.task_id, some)).order_by(labels.c.id)
-        for task_id, annotator, truth, why, at in connection.execute(query).all():
+        for task_id, annotator, truth, why, at, received_at in connection.execute(query).all():
             answer = terms[task_id].of_round.replies.as_kept(truth)
             last[task_id][annotator] = answer
             reasons[task_id, annotator] = why
-            moments[task_id].add((annotator, answer, at))
+            moments[task_id][annotator, answer, at] = min(at, received_at)
     return _Words(last, reasons, moments)
 
 

@@ -130,6 +130,21 @@ def test_numbers_that_were_kept_as_they_were_typed_are_the_same_too(store: Store
         assert queue.record_possible(connection, again, NOW)[0] == queue.Recorded(0, 2)
 
 
+def test_a_moment_that_is_ahead_keeps_no_later_word_out(store: Store) -> None:
+    """A file may hold local time as UTC, or lie on a share whose clock is fast."""
+    round_id, ids = open_round(store)
+    hour = timedelta(hours=1)
+    with store.write() as connection:
+        queue.record(connection, [Label(ids[0], "ann", "7", NOW + 2 * hour)], NOW)
+        for at, new in ((NOW - hour, 0), (NOW + hour, 1)):
+            given = [Label(ids[0], "ann", "1", at)]
+            assert queue.record_each(connection, given, NOW + hour, by_time=True)[0].new == new
+        ahead = [Label(ids[0], "ann", "7", NOW + 2 * hour)]
+        assert queue.record_possible(connection, ahead, NOW + hour)[0].new == 0, "it is the same answer"
+    with store.read() as connection:
+        assert {task.task_id: task for task in queue.answers(connection, round_id)}[ids[0]].truth == "1"
+
+
 def test_the_same_said_twice_at_once_is_kept_once(store: Store) -> None:
     round_id, ids = open_round(store)
     given = [Label(task, "ann", "7", NOW) for task in ids]

@@ -50,8 +50,15 @@ class Cursor:
         return json.dumps(asdict(self))
 
 
-def heard(client: Client, project: Project, before: Cursor, most: int = MOST) -> Pulled:
-    """The answers in tasks that were changed since the last sweep, or shortly before its end."""
+def heard(client: Client, project: Project, before: Cursor, most: int = MOST, *, now: datetime | None = None) -> Pulled:
+    """The answers in tasks that were changed since the last sweep, or shortly before its end.
+
+    Label Studio's clock says when that was. Where it is ahead, a sweep ends no later than ``now`` all the same: what is
+    said once it was set right would lie before its end. Where a sweep has ended later than now, all is read again.
+    """
+    now = (now or datetime.now(UTC)).astimezone(UTC)
+    if before.since is not None and datetime.fromisoformat(before.since) > now + _OVERLAP:
+        before = Cursor(project.id)
     filters = [wanted("annotators", "empty", "List", False)]
     if before.since is not None:
         begin = (datetime.fromisoformat(before.since) - _OVERLAP).astimezone(UTC)
@@ -62,6 +69,7 @@ def heard(client: Client, project: Project, before: Cursor, most: int = MOST) ->
     latest = before.latest
     if not before.beyond:
         latest = max(filter(None, (before.since, *map(_changed, tasks.values()))), default=None)
+        latest = None if latest is None else min(latest, now.isoformat(timespec="microseconds"))
     if len(tasks) < most and next(found, None) is None:
         cursor = Cursor(project.id, since=latest)
     else:

@@ -1,4 +1,4 @@
-"""A small server that answers as Label Studio does, for what a real one cannot be made to do: fail, or err in time."""
+"""A small server that answers as Label Studio does, for what a real one cannot be made to do."""
 
 from __future__ import annotations
 
@@ -29,8 +29,6 @@ class StandIn:
     tasks: list[dict[str, Any]] = field(default_factory=list)
     fails: dict[str, list[int]] = field(default_factory=dict)
     """By path with which states the next calls are answered, in order."""
-    date: str | None = None
-    """What the server says that the time is, where its clock is wrong."""
     url: str = ""
 
     def bound(self, monitor: str) -> LabelStudio:
@@ -95,9 +93,6 @@ def stand_in(title: str) -> Iterator[StandIn]:
 
         def do_DELETE(self) -> None:
             self.do_GET()
-
-        def date_time_string(self, timestamp: float | None = None) -> str:
-            return studio.date or super().date_time_string(timestamp)
 
         def log_message(self, format: str, *args: Any) -> None:
             pass
