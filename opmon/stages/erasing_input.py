@@ -85,7 +85,8 @@ def _unknown(gone: Sequence[Emptied]) -> str:
     which = f"round {numbers[0]}" if len(numbers) == 1 else f"{len(numbers)} rounds up to {max(numbers)}"
     return (
         f"of {which} the {pruned.words(last)}, and with them what showed their inputs: they do not tell any more "
-        f"whether they asked about it. Tables in MLflow that are still kept (frame.parquet, labels.parquet) may name it"
+        "whether they asked about it. Tables in MLflow that are still kept (frame.parquet, labels.parquet, "
+        "labels.jsonl) may name it"
     )
 
 

@@ -19,7 +19,7 @@ from opmon.queries.plain import plain
 from opmon.queries.standing import as_told
 from opmon.reports.estimate_figure import EstimatePoint
 from opmon.reports.failures import Failure, failures_page, write_failures
-from opmon.reports.labels import write_labels
+from opmon.reports.labels import write_labels, write_said
 from opmon.reports.measure_figures import MeasureFigure
 from opmon.reports.slice_figure import slice_figure
 from opmon.reports.summary import RoundSummary, round_page
@@ -76,6 +76,7 @@ def write_report(
         told = json.dumps([asdict(each) for each in groups], indent=2, ensure_ascii=False)
         (folder / "failures" / "groups.json").write_text(told + "\n", encoding="utf-8")
     write_labels(answers.tasks, folder / "labels.parquet")
+    write_said(work.name, answers.tasks, folder / "labels.jsonl")
     if round_.waves > 1:
         (folder / "draw.npz").write_bytes(round_.draw or b"")  # all waves of it: the first is there already
     (folder / "estimate.json").write_text(json.dumps(_told(revision), indent=2) + "\n")

@@ -132,3 +132,33 @@ def test_check_tells_what_annotators_lack(workbench: Any, sqlite: str) -> None:
     out = opmon("check", "-c", str(workbench.write_yaml(sqlite, labels=labels)))[1]
     assert "there is no gold file" in out
     assert "none.md cannot be read" in out
+
+
+def test_what_annotators_said_is_brought_back_into_a_database_that_lost_it(workbench: Any, tmp_path: Path) -> None:
+    """As keeping.md says it: from the file in the round's run, for those inputs that are drawn once more."""
+    import mlflow
+
+    config = str(workbench.write_yaml(f"sqlite:///{tmp_path / 'lost.db'}"))
+    workbench.write_window()
+    assert opmon("run", "-c", config)[0] == 0
+    tasks = exported(config, tmp_path / "tasks.csv")
+    answers = tmp_path / "answers.jsonl"
+    said = [{"task_key": row["task_key"], "label": workbench.truth[row["input_id"]]} for row in tasks[1:]]
+    said = [row | {"annotator": "ann", "at": "2026-03-02T08:00:00Z"} for row in said]
+    said += [{"task_key": tasks[0]["task_key"], "skip": True, "annotator": "ben", "at": "2026-03-02T09:00:00Z"}]
+    answers.write_text("".join(json.dumps(row) + "\n" for row in said))
+    assert opmon("labels", "import", "-c", config, str(answers))[0] == 0
+    assert opmon("run", "-c", config)[0] == 0
+    run = json.loads(opmon("rounds", "show", "-c", config, "1", "--json")[1])["run_id"]
+    client = mlflow.MlflowClient(workbench.tracking_uri)
+    saved = client.download_artifacts(run, "labels.jsonl", str(tmp_path))
+
+    config = str(workbench.write_yaml(f"sqlite:///{tmp_path / 'new.db'}"))
+    assert opmon("run", "-c", config)[0] == 0
+    again = {row["input_id"] for row in exported(config, tmp_path / "again.csv")}
+    back = again & {row["input_id"] for row in tasks}
+    assert back
+    code, out, err = opmon("labels", "import", "--only-asked", "-c", config, saved, "--json")
+    assert (code, err) == (0, "")
+    assert json.loads(out) == {"new": len(back), "unchanged": 0, "unanswered": 0, "not_asked": len(tasks) - len(back)}
+    assert {row["input_id"] for row in exported(config, tmp_path / "left.csv")} == again - back
