@@ -63,7 +63,7 @@ def heard(client: Client, project: Project, before: Cursor, most: int = MOST, *,
     if before.since is not None:
         begin = (datetime.fromisoformat(before.since) - _OVERLAP).astimezone(UTC)
         filters.append(wanted("updated_at", "greater", "Datetime", begin.strftime("%Y-%m-%dT%H:%M:%S.%fZ")))
-    found = selected(client, project, filters, _INCLUDE, before.beyond, fields="all")
+    found = selected(client, project.id, filters, _INCLUDE, before.beyond, fields="all")
     # a task with several answers comes several times
     tasks = {number(task.get("id")): task for task in islice(found, most)}
     latest = before.latest

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import html
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 
 from markdown_it import MarkdownIt
@@ -70,13 +70,21 @@ def find(client: Client, wanted: int | str) -> Project | None:
             return Project.of(mapping(client.get(f"/api/projects/{wanted}/")))
         except NotFoundError:
             return None
-    alike: list[Mapping[str, Json]] = []
+    alike = (each for each in _listed(client, title=wanted) if each.get("title") == wanted)
+    return min((Project.of(each) for each in alike), key=lambda project: project.id, default=None)
+
+
+def numbers(client: Client) -> list[int]:
+    """The numbers of all projects that the token may see."""
+    return [number(each.get("id")) for each in _listed(client)]
+
+
+def _listed(client: Client, **query: object) -> Iterator[Mapping[str, Json]]:
     page: int | None = 1
     while page is not None:
-        found = mapping(client.get("/api/projects/", title=wanted, page=page, page_size=100, include=_FIELDS))
-        alike += [each for each in objects(found.get("results")) if each.get("title") == wanted]
+        found = mapping(client.get("/api/projects/", page=page, page_size=100, include=_FIELDS, **query))
+        yield from objects(found.get("results"))
         page = page + 1 if found.get("next") else None
-    return min((Project.of(each) for each in alike), key=lambda project: project.id, default=None)
 
 
 def make(

@@ -16,7 +16,7 @@ from opmon_label_studio.answers import Cursor, heard
 from opmon_label_studio.client import Client, address
 from opmon_label_studio.project import Project, title_of
 from opmon_label_studio.reading import mapping, text
-from opmon_label_studio.tasks import add, ask, there
+from opmon_label_studio.tasks import add, ask, remove, there
 
 
 @dataclass(frozen=True)
@@ -113,13 +113,11 @@ class LabelStudio(LabelProvider):
         return known.keys()
 
     def forget(self, keys: Collection[str]) -> Collection[str]:
-        """Delete the tasks there; answers to them that were polled are kept by opmon."""
+        """Delete the tasks there and the files of their pictures, in whichever project they are; answers to them that
+        were polled are kept by opmon."""
         client = self._client()
-        place = projects.find(client, self._wanted)
-        if place is not None:
-            for task in there(client, place, keys).values():
-                client.delete(f"/api/tasks/{task.id}/")
-        return keys
+        left = {key for number in projects.numbers(client) for key in remove(client, number, keys)}
+        return set(keys) - left
 
     def _put(
         self, client: Client, place: Project, asked: Sequence[tuple[Task, dict[str, Json]]], layout: Layout

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -21,6 +22,8 @@ log = logging.getLogger(__name__)
 T = TypeVar("T")
 
 PAGE = 500
+FILE = "file"
+"""Under this name a task notes the number of the file that has its picture."""
 _AT_ONCE = 100
 """How many keys are asked for in one address, which servers take up to 4 kB of."""
 _LARGEST_REQUEST = 20 * 1024 * 1024
@@ -34,7 +37,7 @@ _ALONE = (frozenset({"picture"}), frozenset({"picture", "lines"}))
 
 
 def selected(
-    client: Client, project: Project, filters: Sequence[Json], include: str, beyond: int = 0, **query: object
+    client: Client, project: int, filters: Sequence[Json], include: str, beyond: int = 0, **query: object
 ) -> Iterator[Mapping[str, Json]]:
     """All tasks that pass the filters, by their numbers, from the one behind ``beyond`` on.
 
@@ -44,7 +47,7 @@ def selected(
         behind = wanted("id", "greater", "Number", beyond)
         asked = {"filters": {"conjunction": "and", "items": [*filters, behind]}, "ordering": ["tasks:id"]}
         page = client.get(
-            "/api/tasks", project=project.id, query=json.dumps(asked), page_size=PAGE, include=include, **query
+            "/api/tasks", project=project, query=json.dumps(asked), page_size=PAGE, include=include, **query
         )
         found = objects(mapping(page).get("tasks"))
         yield from found
@@ -77,15 +80,79 @@ class There:
 
 def there(client: Client, project: Project, keys: Collection[str]) -> dict[str, There]:
     """Those of the keys whose tasks the project has. One that is there twice, unanswered, is so no more."""
+    found = _by_key(client, project.id, keys, _COUNTS)
+    return {key: There.of(_one(client, key, tasks)) for key, tasks in found.items()}
+
+
+def remove(client: Client, project: int, keys: Collection[str]) -> set[str]:
+    """Delete all tasks of these keys in a project, and the files of their pictures; gives the keys of those that stay,
+    because nothing says which file shows their picture.
+
+    A file goes before its task, which tells of it: so what was cut off is found again.
+    """
+    files = _files(client, project)
+    for name, file in files.items():
+        if _key_of(name) in keys:
+            _delete(client, f"/api/import/file-upload/{file}")
+    left: set[str] = set()
+    for key, tasks in _by_key(client, project, keys, "id,data,meta").items():
+        for task in tasks:
+            shown = _file_in(client, task)
+            holds = None if shown is None else files.get(shown, _noted(task))
+            if shown is not None and holds is None:
+                left.add(key)
+                continue
+            if holds is not None:
+                _delete(client, f"/api/import/file-upload/{holds}")
+            _delete(client, f"/api/tasks/{number(task.get('id'))}/")
+    return left
+
+
+def _by_key(client: Client, project: int, keys: Collection[str], include: str) -> dict[str, list[Mapping[str, Json]]]:
+    """The tasks of a project that have these keys."""
     found: dict[str, list[Mapping[str, Json]]] = {}
     ordered = sorted(keys)
     for start in range(0, len(ordered), _AT_ONCE):
         some = wanted(f"data.{KEY}", "in_list", "String", [*ordered[start : start + _AT_ONCE]])
-        for task in selected(client, project, [some], _COUNTS):
+        for task in selected(client, project, [some], include):
             key = key_in(task)
             if key is not None and key in keys:
                 found.setdefault(key, []).append(task)
-    return {key: There.of(_one(client, key, tasks)) for key, tasks in found.items()}
+    return found
+
+
+def _files(client: Client, project: int) -> dict[str, int]:
+    """The files that the token's user has put into a project: their numbers by their names."""
+    told = objects(client.get(f"/api/projects/{project}/file-uploads", all="true"))
+    return {text(file.get("file")): number(file.get("id")) for file in told}
+
+
+def _key_of(name: str) -> str:
+    """The key of the task whose picture is in a file that opmon has put there, to which Label Studio gave its name.
+
+    >>> _key_of("upload/7/0a1b2c3d-t1-0123456789ab.png")
+    't1-0123456789ab'
+    """
+    return name.rpartition("/")[2].partition("-")[2].rpartition(".")[0]
+
+
+def _file_in(client: Client, task: Mapping[str, Json]) -> str | None:
+    """The name of the file that shows the picture of a task; None where the picture is in no file of Label Studio's."""
+    before, upload, name = text(mapping(task.get("data")).get("picture")).partition("/data/upload/")
+    return f"upload/{name}" if upload and before == client.base else None
+
+
+def _noted(task: Mapping[str, Json]) -> int | None:
+    """The number of the file with the picture of a task, as it was noted when the task was made."""
+    told = mapping(task.get("meta")).get(KEY)
+    file = told.get(FILE) if isinstance(told, dict) else None
+    return None if file is None else number(file)
+
+
+def _delete(client: Client, path: str) -> None:
+    """Delete what may be gone already."""
+    with suppress(NotFoundError):
+        client.delete(path)
 
 
 def ask(client: Client, task: There, annotators: int) -> None:
@@ -116,10 +183,7 @@ def _one(client: Client, key: str, tasks: Sequence[Mapping[str, Json]]) -> Mappi
     untouched = [task for task in tasks if task not in begun]
     for task in untouched if begun else untouched[1:]:
         log.warning("the task %s is in Label Studio twice: its task %s is deleted", key, task.get("id"))
-        try:
-            client.delete(f"/api/tasks/{number(task.get('id'))}/")
-        except NotFoundError:
-            continue
+        _delete(client, f"/api/tasks/{number(task.get('id'))}/")
     return (begun or untouched)[0]
 
 
@@ -140,17 +204,21 @@ def _with_files(client: Client, project: Project, forms: Sequence[Mapping[str, J
         if file is not None:
             files[text(data[KEY])] = f"{data[KEY]}.{file[1]}", file[0]
     stored = _uploaded(client, project, files)
-    return [
-        {**form, "data": {**mapping(form["data"]), "picture": stored[key]}}
-        if (key := text(mapping(form["data"])[KEY])) in stored
-        else form
-        for form in forms
-    ]
+    return [_shown_by(form, stored.get(text(mapping(form["data"])[KEY]))) for form in forms]
 
 
-def _uploaded(client: Client, project: Project, files: Mapping[str, tuple[str, bytes]]) -> dict[str, str]:
-    """Where the files are that were uploaded, by the keys of their tasks."""
-    stored: dict[str, str] = {}
+def _shown_by(form: Mapping[str, Json], file: tuple[str, int] | None) -> Mapping[str, Json]:
+    """The task with its picture in a file, of which its number is noted: it is removed by that."""
+    if file is None:
+        return form
+    told = mapping(mapping(form["meta"])[KEY])
+    data: Json = {**mapping(form["data"]), "picture": file[0]}
+    return {**form, "data": data, "meta": {KEY: {**told, FILE: file[1]}}}
+
+
+def _uploaded(client: Client, project: Project, files: Mapping[str, tuple[str, bytes]]) -> dict[str, tuple[str, int]]:
+    """Where the files are that were uploaded, and their numbers, by the keys of their tasks."""
+    stored: dict[str, tuple[str, int]] = {}
     for some in _portions(list(files), lambda key: len(files[key][1]), _MOST_FILES):
         path = f"/api/projects/{project.id}"
         taken = mapping(client.upload(f"{path}/import", [files[key] for key in some], commit_to_project="false"))
@@ -159,7 +227,8 @@ def _uploaded(client: Client, project: Project, files: Mapping[str, tuple[str, b
         names = {number(file.get("id")): text(file.get("file")) for file in told}
         if not isinstance(ids, list) or len(ids) != len(some) or set(names) != set(ids):
             raise UnavailableError(f"{client.shown} did not take all {len(some)} pictures; they are sent again")
-        stored |= {key: f"{client.base}/data/{names[number(at)]}" for key, at in zip(some, ids, strict=True)}
+        places = [(f"{client.base}/data/{names[number(at)]}", number(at)) for at in ids]
+        stored |= dict(zip(some, places, strict=True))
     return stored
 
 
