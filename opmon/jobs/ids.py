@@ -1,4 +1,8 @@
-"""The inputs' ids as text, and their hashes, by which duplicates are found."""
+"""The inputs' ids as text, and their hashes, by which duplicates are found and truths are joined.
+
+A log and a table of truths may hold the same ids in different types: a whole number is written without fraction and
+exponent, whatever type it comes in.
+"""
 
 from __future__ import annotations
 
@@ -8,19 +12,26 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from opmon.errors import SourceError
+from opmon.scoring.inputs.columns import decoded
 
 LONGEST_ID = 500
+_BITS = {16: 11, 32: 24, 64: 53}
+"""How many bits of a whole number a floating number of so many bits keeps."""
+_NO_FRACTION = r"^(-?\d+)\.0+$|^-?(0)E-\d+$"
+_AS_FLOAT = r"^-?[1-9]\d{10,15}$"
 
 
 def ids_of(values: pa.Array, name: str | None) -> pa.Array:
     """The ids as text; an error where one of them can be no id."""
     try:
-        ids = pc.cast(values, pa.string())
+        ids = texts_of_ids(values)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as exc:
-        raise SourceError(
-            f"column {name!r} ({values.type}) cannot be the id: {exc}; use a column of text or whole numbers, "
-            "or leave id out of 'columns' so that the place in the log is the id"
-        ) from exc
+        raise _no_id(values, name, str(exc)) from exc
+    if pa.types.is_floating(values.type):
+        lost = values.filter(pc.and_(pc.is_null(ids), pc.fill_null(pc.is_finite(values), False)))
+        if len(lost):
+            why = f"it holds {lost[0].as_py():.17g}, and of so large a number it does not keep every digit"
+            raise _no_id(values, name, f"{why} (of the source sql say types: {{{name}: string}})")
     if ids.null_count:
         raise SourceError(
             f"{ids.null_count} of {len(ids)} inputs have no {name!r}; an id column must be filled in every row, "
@@ -36,6 +47,38 @@ def ids_of(values: pa.Array, name: str | None) -> pa.Array:
     return ids
 
 
+def texts_of_ids(values: pa.Array) -> pa.Array:
+    """The ids as text; null where there is none, and where a floating number does not keep all digits of one."""
+    values = _plain(values)
+    if pa.types.is_floating(values.type):
+        return _of_floats(values)
+    if pa.types.is_decimal(values.type):
+        whole = values.cast(pa.decimal256(76, 0)) if values.type.scale < 0 else values
+        return pc.replace_substring_regex(pc.cast(whole, pa.string()), _NO_FRACTION, r"\1\2")
+    return pc.cast(values, pa.string())
+
+
+def written_before(values: pa.Array) -> pa.Array | None:
+    """The ids as earlier releases wrote those that came as fractions or decimals, such as ``1e+10`` and ``5.00``: their
+    rounds and truths are known by these. None for other types."""
+    values = _plain(values)
+    if not (pa.types.is_floating(values.type) or pa.types.is_decimal(values.type)):
+        return None
+    return pc.cast(values, pa.string())
+
+
+def as_floats_before(ids: pa.Array) -> pa.Array:
+    """The ids as earlier releases wrote them where they came as fractions; null where these are no others.
+
+    >>> as_floats_before(pa.array(["20260301000001", "7", "a"])).to_pylist()
+    ['2.0260301000001e+13', None, None]
+    """
+    fits = pc.match_substring_regex(ids, _AS_FLOAT)
+    if not pc.any(fits).as_py():
+        return pa.nulls(len(ids), pa.string())
+    return pc.cast(pc.cast(pc.if_else(fits, ids, None), pa.float64()), pa.string())
+
+
 def may_be_ids(texts: pa.Array) -> pa.Array:
     """Whether each text can be an id; null where there is none."""
     return pc.and_(pc.less_equal(pc.utf8_length(texts), LONGEST_ID), pc.invert(pc.match_substring(texts, "\0")))
@@ -46,3 +89,24 @@ def hashes_of(ids: pa.Array) -> NDArray[np.uint64]:
     import pandas as pd
 
     return np.asarray(pd.util.hash_array(ids.to_pandas().to_numpy(dtype=object), categorize=False))
+
+
+def _plain(values: pa.Array) -> pa.Array:
+    values = decoded(values)
+    return values.cast(pa.float32()) if pa.types.is_float16(values.type) else values
+
+
+def _of_floats(values: pa.Array) -> pa.Array:
+    numbers = pc.cast(values, pa.float64())
+    finite = pc.is_finite(numbers)
+    whole = pc.and_(finite, pc.equal(numbers, pc.floor(numbers)))
+    exact = pc.and_(whole, pc.less(pc.abs(numbers), 2.0 ** _BITS[values.type.bit_width]))
+    fractions = pc.cast(pc.if_else(pc.and_(finite, pc.invert(whole)), values, None), pa.string())
+    return pc.coalesce(pc.cast(pc.cast(pc.if_else(exact, numbers, None), pa.int64()), pa.string()), fractions)
+
+
+def _no_id(values: pa.Array, name: str | None, why: str) -> SourceError:
+    return SourceError(
+        f"column {name!r} ({values.type}) cannot be the id: {why}; use a column of text or whole numbers, or leave id "
+        f"out of 'columns' so that the place in the log is the id"
+    )

@@ -17,6 +17,8 @@ from opmon.sources.sql.connecting import Session
 from opmon.wording import did_you_mean, nearest
 
 _LOOKED_AT = 1000
+_DIGITS = 18
+"""Whole numbers of so many digits fit into 64 bits."""
 _UTC = pa.timestamp("us", "UTC")
 
 
@@ -90,7 +92,7 @@ def query(opened: Session, text: str, declared: Mapping[str, pa.DataType]) -> Re
         raise SourceError(f"the query gives the column {twice!r} more than once; give one of them another name (as)")
     origin = plain.columns(*(sa.column(name) for name in names)).subquery("asked")
     if opened.dialect == "postgresql":
-        known = dict(zip(names, _named(opened, [each[1] for each in described]), strict=True))
+        known = dict(zip(names, _named(opened, described), strict=True))
     else:
         known = dict.fromkeys(names, NULLTYPE)
     return Relation("query", origin, _columns(opened, origin, known, declared))
@@ -109,9 +111,10 @@ def _found(inspector: sa.Inspector, given: str) -> tuple[str | None, str]:
     raise SourceError(f"there is no table {given!r}; there are: {shown}.{did_you_mean(nearest(name, there))}")
 
 
-def _named(opened: Session, numbers: Sequence[int]) -> list[TypeEngine[Any]]:
-    """The types that PostgreSQL's numbers of types mean."""
-    text = sa.select(*(sa.func.format_type(sa.cast(number, postgresql.OID), None) for number in numbers))
+def _named(opened: Session, described: Sequence[Any]) -> list[TypeEngine[Any]]:
+    """The types of columns that PostgreSQL describes: the second of each is the number of its type, then come how many
+    digits it has in all, and how many of them are a fraction's."""
+    text = sa.select(*(sa.func.format_type(sa.cast(each[1], postgresql.OID), None) for each in described))
     known: Mapping[str, Any] = postgresql.base.ischema_names
 
     def made(name: str) -> TypeEngine[Any]:
@@ -122,7 +125,11 @@ def _named(opened: Session, numbers: Sequence[int]) -> list[TypeEngine[Any]]:
         found = known.get(name)
         return found() if isinstance(found, type) else NULLTYPE
 
-    return [made(str(name)) for name in opened.row(text)]
+    found = [made(str(name)) for name in opened.row(text)]
+    return [
+        sa.types.Numeric(each[4], each[5]) if isinstance(kind, sa.types.Numeric) and each[4] else kind
+        for each, kind in zip(described, found, strict=True)
+    ]
 
 
 def _columns(
@@ -139,9 +146,33 @@ def _columns(
     for name, type_ in known.items():
         raw = origin.c[name]
         kind, cast = _meant(type_, opened.dialect)
-        kind = declared.get(name) or loose.get(name) or kind
-        columns[name] = Column(name, kind, raw, raw if cast is None else sa.type_coerce(sa.cast(raw, cast), NULLTYPE))
+        expression: sa.ColumnElement[Any] = raw if cast is None else sa.type_coerce(sa.cast(raw, cast), NULLTYPE)
+        if cast is not None and isinstance(type_, sa.types.Numeric) and not type_.scale:
+            kind, expression = _of_whole(type_, raw, kind, declared.get(name), opened.dialect)
+        columns[name] = Column(name, declared.get(name) or loose.get(name) or kind, raw, expression)
     return columns
+
+
+def _of_whole(
+    type_: sa.types.Numeric[Any],
+    raw: sa.ColumnElement[Any],
+    kind: pa.DataType,
+    declared: pa.DataType | None,
+    dialect: str,
+) -> tuple[pa.DataType, sa.ColumnElement[Any]]:
+    """The type of decimals that may all be whole numbers, and what is asked for: as fractions they lose digits, so
+    that of two ids only one might be left. What is declared text, or fits into 64 bits, keeps all."""
+    cast: TypeEngine[Any] = sa.types.Double()
+    if declared is not None and pa.types.is_string(declared):
+        cast = _text(dialect)
+    elif declared is None and type_.scale == 0 and type_.precision and type_.precision <= _DIGITS:
+        kind, cast = pa.int64(), sa.types.BigInteger()
+        raw = sa.func.nullif(raw, sa.cast("NaN", sa.types.Numeric)) if dialect == "postgresql" else raw
+    return kind, sa.type_coerce(sa.cast(raw, cast), NULLTYPE)
+
+
+def _text(dialect: str) -> TypeEngine[Any]:
+    return sa.types.Text() if dialect == "postgresql" else sa.types.String()
 
 
 def _looked_up(
@@ -193,4 +224,4 @@ def _meant(type_: TypeEngine[Any], dialect: str) -> tuple[pa.DataType, TypeEngin
         return pa.binary(), None
     if is_loose or isinstance(type_, sa.types.String):
         return pa.string(), None
-    return pa.string(), sa.types.Text() if dialect == "postgresql" else sa.types.String()
+    return pa.string(), _text(dialect)

@@ -10,6 +10,7 @@ import pyarrow as pa
 import pytest
 
 from opmon.errors import SourceError
+from opmon.jobs.ids import ids_of
 
 from .conftest import Production, column
 
@@ -22,6 +23,8 @@ POSTGRES = {
     "big BIGINT": (pa.int64(), "9223372036854775807", 2**63 - 1),
     "r REAL": (pa.float64(), "0.5", 0.5),
     "d NUMERIC(30, 10)": (pa.float64(), "12.25", 12.25),
+    "whole NUMERIC(18)": (pa.int64(), "999999999999999999", 10**18 - 1),
+    "none NUMERIC(5)": (pa.int64(), "'NaN'", None),
     "b BOOLEAN": (pa.bool_(), "true", True),
     "z TIMESTAMPTZ": (UTC_TIME, "'2026-03-01 12:00:00+02'", datetime(2026, 3, 1, 10, tzinfo=UTC)),
     "w TIMESTAMP": (TIME, "'2026-03-01 12:00:00.5'", datetime(2026, 3, 1, 12, 0, 0, 500_000)),  # noqa: DTZ001
@@ -126,3 +129,16 @@ def test_a_query_that_gives_a_column_twice_is_refused(on_postgres: Production) -
     on_postgres.requests(3)
     with pytest.raises(SourceError, match=r"gives the column 'id' more than once"):
         on_postgres.source(query="SELECT id, id, at FROM requests").pending({})
+
+
+@pytest.mark.parametrize("kind", ["NUMERIC(20)", "NUMERIC"])
+def test_ids_of_many_digits_are_kept_as_text_and_refused_as_fractions(on_postgres: Production, kind: str) -> None:
+    ids = [str(1_790_000_000_000_000_000 + k) for k in range(20)]
+    on_postgres.run(f"CREATE TABLE requests (n SERIAL PRIMARY KEY, id {kind})")
+    on_postgres.run("INSERT INTO requests (id) VALUES (CAST(:id AS NUMERIC))", *({"id": each} for each in ids))
+    for where in ({}, {"query": "SELECT * FROM requests"}):
+        source = on_postgres.source(cursor="n", settle="0s", types={"id": "string"}, **where)
+        assert column(source, source.pending({})) == ids
+        lossy = on_postgres.source(cursor="n", settle="0s", **where)
+        with pytest.raises(SourceError, match=r"1\.79\d*e\+18.* does not keep every digit.*types: \{id: string\}"):
+            ids_of(pa.array(column(lossy, lossy.pending({}))), "id")
