@@ -22,6 +22,7 @@ import pyarrow.parquet as pq
 
 from opmon.jobs.moments import NO_SPAN, Span
 from opmon.jobs.served import Skew
+from opmon.tables import joined
 
 VARIABLE, SLICE, CHANCE, ACTIVATIONS = "variable.", "slice.", "chance.", "activations"
 HASH, HASH_BEFORE, OWN, LOGGED = "hash", "hash_before", "own", "logged"
@@ -116,7 +117,7 @@ def _finished(folder: Path) -> Iterator[Part]:
 
 
 def _write_sample(path: Path, sample: Sequence[pa.RecordBatch]) -> None:
-    table = pa.concat_tables([pa.Table.from_batches([rows]) for rows in sample], promote_options="permissive")
+    table = joined([pa.Table.from_batches([rows]) for rows in sample])
     partial = path.with_suffix(f".{os.getpid()}.partial")
     with pa.OSFile(str(partial), "wb") as sink, pa.ipc.new_file(sink, table.schema) as writer:
         writer.write_table(table)

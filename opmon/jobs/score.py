@@ -28,6 +28,7 @@ from opmon.jobs.slices import texts_of
 from opmon.jobs.variables import with_logged
 from opmon.problems import traits
 from opmon.scoring.scored import Scored
+from opmon.tables import joined
 from opmon.types import Array
 
 log = logging.getLogger(__name__)
@@ -200,11 +201,7 @@ def _hashes_before(given: list[pa.Array], ids: list[pa.Array]) -> dict[str, Arra
 def _joined(arrays: list[pa.Array]) -> pa.Array:
     """The arrays as one; where batches have other types, such as whole numbers and fractions, in one that fits all."""
     if len({array.type for array in arrays}) > 1:
-        tables = [pa.table({"": array}) for array in arrays]
-        try:
-            return pa.concat_tables(tables, promote_options="permissive")[""].combine_chunks()
-        except (pa.ArrowInvalid, pa.ArrowTypeError):
-            arrays = [pc.cast(array, pa.string()) for array in arrays]
+        return joined([pa.table({"": array}) for array in arrays])[""].combine_chunks()
     return pa.chunked_array(arrays).combine_chunks()
 
 

@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 
 from opmon.errors import SourceError
 from opmon.sources._around import Around
+from opmon.tables import joined
 from opmon.types import Batch, Json, Slice
 
 _STEP = re.compile(r"([^.\[\]]+)|\[(\d+)\]")
@@ -49,7 +50,7 @@ class Nested(Around):
     def fetch(self, slices: Sequence[Slice], rows: Mapping[int, Sequence[int]]) -> pa.Table:
         table = self.source.fetch(slices, rows).combine_chunks()
         batches = [self._with_paths(batch) for batch in table.to_batches()]
-        return pa.Table.from_batches(batches) if batches else table
+        return joined([pa.Table.from_batches([batch]) for batch in batches]) if batches else table
 
     def _outer(self, slices: Sequence[Slice], columns: Sequence[str]) -> list[str] | None:
         """The columns to read for ``columns``; None (all) where they cannot be told before reading."""

@@ -25,6 +25,7 @@ from opmon.scoring.inputs.encoded import encoded_all, unreadable
 from opmon.stages.toolbox import Toolbox
 from opmon.store import attachments
 from opmon.store.rounds import Round
+from opmon.tables import joined
 from opmon.types import Json
 
 log = logging.getLogger(__name__)
@@ -57,7 +58,7 @@ def captured(work: Toolbox, round_: Round, positions: NDArray[np.int64]) -> pa.T
         return None
     if not waves:
         return None
-    table = pa.concat_tables(waves, promote_options="permissive")
+    table = joined(waves)
     order = np.argsort(table[POSITION].to_numpy(), kind="stable")
     known = table[POSITION].to_numpy()[order]
     places = np.minimum(np.searchsorted(known, positions), len(known) - 1)

@@ -28,6 +28,7 @@ from opmon.stages.models import SAMPLE_TAG
 from opmon.stages.toolbox import Toolbox
 from opmon.store import versions
 from opmon.store.rounds import Round
+from opmon.tables import joined
 from opmon.types import Document, Frame, Json
 from opmon.types.slicing import Slicing
 
@@ -134,7 +135,7 @@ def _columns(work: Toolbox, round_: Round, parts: Sequence[Part], path: Path, fr
     chosen = np.sort(rng.choice(frame.size, size=size, replace=False, shuffle=False))
     answered = read_inputs(path, chosen, ["prediction", *(VARIABLE + name for name in frame.variables)])
     samples = [read_sample(part.sample) for part in parts if part.sample.exists()]
-    raw = pa.concat_tables(samples, promote_options="permissive") if samples else pa.table({})
+    raw = joined(samples) if samples else pa.table({})
     size = min(size, raw.num_rows) if raw.num_columns else size
     columns = {name: raw[name].slice(0, size) for name in raw.column_names}
     columns[f"{OWN}prediction"] = answered["prediction"].slice(0, size)

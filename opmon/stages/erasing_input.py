@@ -27,6 +27,7 @@ from opmon.store.attachments import ERASED
 from opmon.store.erasing import PAYLOADS
 from opmon.store.pruned import Emptied
 from opmon.store.rounds import Round
+from opmon.tables import joined
 from opmon.wording import counted
 
 _FAILURES, _DATASET, _PAGE = "failures/", "failures/failures.parquet", "round.html"
@@ -154,7 +155,7 @@ class _Run:
         with tempfile.TemporaryDirectory() as folder:
             drawn = list(self._drawn_rows(places, kept, Path(folder)))
             rows = [each.rows for each in drawn]
-            shown = pa.concat_tables(rows, promote_options="permissive") if rows else None
+            shown = joined(rows) if rows else None
             self._sample(shown, kept, Path(folder))
             self._examples(shown, kept)
             self._failures(input_id, kept, Path(folder))
@@ -180,8 +181,9 @@ class _Run:
             common = [name for name in table.column_names if name in shown.column_names]
             if not common:
                 continue
-            known = [tuple(map(repr, row.values())) for row in shown.select(common).to_pylist()]
-            rows = [tuple(map(repr, row.values())) for row in table.select(common).to_pylist()]
+            alike = joined([table.select(common), shown.select(common)])  # the sample may hold them in another type
+            every = [tuple(map(repr, row.values())) for row in alike.to_pylist()]
+            rows, known = every[: table.num_rows], every[table.num_rows :]
             mask = np.array([row in known for row in rows], bool)
             if mask.any():
                 self.told.found.append(f"{where}: {counted(int(mask.sum()), 'row')} like it")

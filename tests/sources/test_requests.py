@@ -153,6 +153,29 @@ def test_broken_requests_cost_themselves(tmp_path: Path) -> None:
     assert batch.rows["id"].to_pylist() == ["a", "b", "c"]
 
 
+def test_files_whose_columns_have_other_types_are_fetched_together(tmp_path: Path) -> None:
+    rows = [[{"zip": 2139, "n": 1}], [{"zip": "SW1A", "n": 0.5}, {"zip": None, "n": 2}]]
+    for number, records in enumerate(rows):
+        line = {"request_id": 10, "request": json.dumps({"dataframe_records": records})}
+        (tmp_path / f"{number}.jsonl").write_text(f"{json.dumps(line)}\n")
+    source = Requests(str(tmp_path))
+    slices = source.pending({})
+    fetched = source.fetch(slices, {0: [0], 1: [1, 0]})
+    assert fetched["zip"].to_pylist() == ["2139", None, "SW1A"]
+    assert fetched["n"].to_pylist() == [1.0, 2.0, 0.5]
+    assert fetched["id"].to_pylist() == ["10", "10#1", "10#0"]
+    assert {batch.rows.schema.field("id").type for batch in source.read(slices)} == {pa.string()}
+
+
+def test_ids_that_are_fractions_in_some_files_are_whole_numbers(tmp_path: Path) -> None:
+    for number, key in enumerate([20_260_301_000_001, 2.0, None]):
+        line = {"request_id": key, "request": '{"inputs": [[1]]}'}
+        (tmp_path / f"{number}.jsonl").write_text(f"{json.dumps(line)}\n")
+    source = Requests(str(tmp_path))
+    found = [batch.rows["id"].to_pylist() for batch in source.read(source.pending({}))]
+    assert found == [["20260301000001"], ["2"], [None]]
+
+
 def test_what_is_no_log_of_requests_is_told(tmp_path: Path) -> None:
     pq.write_table(pa.table({"x": [1]}), tmp_path / "payload.parquet")
     with pytest.raises(SourceError, match=r"no column 'request'; it has: x. Is its layout another than mlflow\?"):

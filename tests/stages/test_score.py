@@ -47,6 +47,23 @@ def test_a_batch_without_one_good_row_costs_only_itself(workbench: Any, sqlite: 
     assert round_.state == ("closed" if len(bad) == 2 else "labelling")
 
 
+def test_requests_whose_columns_have_another_type_in_each_file_are_one_round(workbench: Any, sqlite: str) -> None:
+    for town in (2139, "SW1A"):
+        table = pq.read_table(path := workbench.write_window(size=100))
+        rows = [{"pixels": pixels, "zip": town} for pixels in table["pixels"].to_pylist()]
+        requests = [json.dumps({"dataframe_records": rows[start : start + 2]}) for start in range(0, 100, 2)]
+        lines = [json.dumps({"request_id": place, "request": each}) for place, each in enumerate(requests)]
+        path.with_suffix(".jsonl").write_text("".join(f"{line}\n" for line in lines))
+        path.unlink()
+    source, drift = {"type": "requests", "path": "production"}, {"enabled": True}
+    monitor = workbench.monitor(sqlite, source=source, columns={}, round=ANY, drift=drift)
+    assert monitor.advance().problems == []
+    assert one(monitor).inputs == 200
+    with monitor.store.read() as connection:
+        shown = {task.payload["zip"] for task in queue.answers(connection, one(monitor).id)}
+    assert shown == {"2139", "SW1A"}
+
+
 @pytest.mark.parametrize("nothing", ["", "  ", None])
 def test_a_prediction_that_was_not_logged_is_the_models_own(workbench: Any, sqlite: str, nothing: str | None) -> None:
     monitor = workbench.monitor(sqlite, columns={"id": "input_id", "prediction": "said"}, round=ANY)

@@ -6,6 +6,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from opmon.tables import joined
 from opmon.types import Array
 
 
@@ -82,7 +83,7 @@ class KeptRows:
     def _reduce(self) -> None:
         if not self._tables:
             return
-        whole = pa.concat_tables(self._tables, promote_options="permissive")
+        whole = joined(self._tables)
         if len(self._numbers) > self.limit:
             chosen = np.sort(np.argsort(self._numbers, kind="stable")[: self.limit])
             whole, self._numbers = whole.take(pa.array(chosen)), self._numbers[chosen]

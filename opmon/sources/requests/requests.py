@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Literal
@@ -15,6 +16,7 @@ from opmon.sources.files import Files
 from opmon.sources.nested import Nested, as_array
 from opmon.sources.requests.payloads import Row, plain_text, rows_of
 from opmon.stores import shown_place
+from opmon.tables import joined
 from opmon.types import Batch, Json, Slice
 
 Layout = Literal["mlflow", "v2", "sagemaker"]
@@ -103,12 +105,11 @@ class Requests(Source):
         for index in sorted(rows):
             if not 0 <= index < len(slices) or any(not 0 <= row < slices[index].rows for row in rows[index]):
                 raise InputError(f"slice {index} has no such row; asked for {list(rows[index])[:5]}")
-            parts = [batch.rows for batch in self.read_some(slices, [index])]
-            whole = pa.concat_tables([pa.Table.from_batches([part]) for part in parts], promote_options="permissive")
+            whole = joined([pa.Table.from_batches([batch.rows]) for batch in self.read_some(slices, [index])])
             tables.append(whole.take(pa.array(list(rows[index]), pa.int64())))
         if not tables:
             return pa.table({name: pa.nulls(0) for name in OWN})
-        return pa.concat_tables(tables, promote_options="permissive")
+        return joined(tables)
 
     def _counted(self, pieces: Sequence[Slice], positions: Mapping[str, str]) -> list[Slice]:
         """The slices with as many rows as their requests have inputs; where one stops, it says how many requests."""
@@ -234,7 +235,15 @@ def _text(value: object) -> str | None:
 def _table(rows: Sequence[Row], names: Sequence[str]) -> pa.RecordBatch:
     """The rows as columns; ``names`` come first, and what no row has is null."""
     columns = {name: as_array([row.get(name) for row in rows]) for name in (*names, *OWN)}
+    columns["id"] = pa.array([_as_id(row.get("id")) for row in rows], pa.string())
     return pa.RecordBatch.from_arrays(list(columns.values()), names=list(columns))
+
+
+def _as_id(value: Json) -> str | None:
+    """An id as text: one file may have numbers, and another the numbers of requests with several inputs (``10#0``)."""
+    if value is None or isinstance(value, str):
+        return value
+    return str(int(value)) if isinstance(value, float) and value.is_integer() else json.dumps(value)
 
 
 def _selected(rows: pa.RecordBatch, columns: Sequence[str]) -> pa.RecordBatch:
