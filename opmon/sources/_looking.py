@@ -59,6 +59,11 @@ class Looking:
             found = self._once(positions, limit)  # others take the room of those that go with no other
         return [piece for piece in found if piece.part not in self.left_out]
 
+    def each(self) -> list[Slice]:
+        """All rows of every file by itself, oldest file first: whether their columns go together is not asked."""
+        opened = (self._new_of(found, None, None) for found in self._begun({}))
+        return [one.slice for one in opened if one is not None]
+
     def flaws(self, positions: Mapping[str, str], limit: int | None) -> list[Flaw]:
         """What is damaged, each with the position that passes over it until it changes."""
         self.slices(positions, limit)

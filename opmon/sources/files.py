@@ -137,7 +137,7 @@ class Files(Source):
             return {}
         stops = {_MARK: BEGIN}
         looking = Looking(self._folder(), self._format, self._columns, stops=False)
-        for piece in looking.slices({}, None):
+        for piece in looking.each():
             if self.since == NOW or piece.arrived_at < moment:
                 stops[piece.part] = piece.stop
         return stops

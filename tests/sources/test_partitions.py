@@ -119,6 +119,19 @@ def test_since_now_a_file_that_grows_is_read_from_where_it_was(tmp_path: Path) -
     assert values(source, "id", source.pending(begun)) == ["new"]
 
 
+@pytest.mark.parametrize("since", ["now", "2026-03-01"])
+def test_since_passes_old_files_over_whatever_their_columns_are(tmp_path: Path, since: str) -> None:
+    long_ago = datetime(2026, 2, 1, tzinfo=UTC).timestamp()
+    for place, column in enumerate(([2139], ["SW1A"], [2139.5], [{"code": 1}])):
+        pq.write_table(pa.table({"zip": column}), tmp_path / f"{place}.parquet")
+        os.utime(tmp_path / f"{place}.parquet", (long_ago + place, long_ago + place))
+    source = Files(str(tmp_path), since=since)
+    begins = source.begins()
+    assert source.pending(begins) == []
+    pq.write_table(pa.table({"zip": ["N1"]}), tmp_path / "new.parquet")
+    assert [piece.part for piece in source.pending(begins)] == ["new.parquet"]
+
+
 def test_since_something_else_is_refused() -> None:
     with pytest.raises(InputError, match="since must be a date"):
         Files("logs", since="yesterday")
