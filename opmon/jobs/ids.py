@@ -15,7 +15,7 @@ from opmon.errors import SourceError
 from opmon.scoring.inputs.columns import decoded
 
 LONGEST_ID = 500
-_BITS = {16: 11, 32: 24, 64: 53}
+_BITS = {32: 24, 64: 53}
 """How many bits of a whole number a floating number of so many bits keeps."""
 _NO_FRACTION = r"^(-?\d+)\.0+$|^-?(0)E-\d+$"
 _AS_FLOAT = r"^-?[1-9]\d{10,15}$"
@@ -23,6 +23,7 @@ _AS_FLOAT = r"^-?[1-9]\d{10,15}$"
 
 def ids_of(values: pa.Array, name: str | None) -> pa.Array:
     """The ids as text; an error where one of them can be no id."""
+    values = _plain(values)
     try:
         ids = texts_of_ids(values)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as exc:
@@ -92,8 +93,7 @@ def hashes_of(ids: pa.Array) -> NDArray[np.uint64]:
 
 
 def _plain(values: pa.Array) -> pa.Array:
-    values = decoded(values)
-    return values.cast(pa.float32()) if pa.types.is_float16(values.type) else values
+    return values if pa.types.is_string(values.type) else decoded(values)
 
 
 def _of_floats(values: pa.Array) -> pa.Array:

@@ -59,7 +59,9 @@ class Log:
         return (Choice(("source", "type"), "requests", why), Choice(("source", "layout"), self.layout), *aside)
 
     def column(self, name: str) -> pa.Array:
-        return decoded(self.rows[name].combine_chunks())
+        """The values of a column; one that holds nothing at all is text."""
+        column = decoded(self.rows[name].combine_chunks())
+        return column.cast(pa.string()) if pa.types.is_null(column.type) else column
 
     def different(self, name: str) -> int:
         """How many different values a column has; lists and the like count as all different."""

@@ -22,6 +22,7 @@ from opmon.jobs.ids import hashes_of, ids_of, may_be_ids, texts_of_ids, written_
 from opmon.jobs.moments import moments_of
 from opmon.problems import Problem, traits
 from opmon.replies import UNNAMED, Replies, is_blank, is_nan
+from opmon.scoring.inputs.columns import decoded
 from opmon.truth.truths import MOMENT, Truths
 from opmon.types import Slice
 
@@ -69,7 +70,7 @@ class Vocabulary:
 
     def named(self, values: pa.Array) -> tuple[pa.Array, Counter[str]]:
         """The truth of each row, null where it says none; and why rows that say something cannot be taken."""
-        return self._numbers(values) if traits(self.replies.problem).of_numbers else self._answers(values)
+        return self._numbers(decoded(values)) if traits(self.replies.problem).of_numbers else self._answers(values)
 
     def _answers(self, values: pa.Array) -> tuple[pa.Array, Counter[str]]:
         coded = _encoded(values)
@@ -234,7 +235,7 @@ def _encoded(values: pa.Array) -> pa.DictionaryArray:
     if pa.types.is_nested(values.type):
         texts = [None if value is None else json.dumps(value, default=str) for value in values.to_pylist()]
         values = pa.array(texts, pa.string())
-    return values.dictionary_encode()
+    return decoded(values).dictionary_encode()
 
 
 def _number(value: object) -> float | None:

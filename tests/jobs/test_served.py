@@ -165,3 +165,10 @@ def test_production_may_log_the_score_that_decided() -> None:
 def test_a_threshold_that_decides_nothing_is_told(scores: Any, classes: Any, threshold: float, told: str) -> None:
     with pytest.raises(SourceError, match=told):
         served("p", pa.array(scores), OWN[:2], classes, "classification", threshold=threshold)
+
+
+def test_classes_that_are_logged_as_half_floats_are_whole_numbers() -> None:
+    own = np.array(["1"] * 900 + ["0"] * 100)
+    logged = pa.array(own.astype(np.float16))
+    table, skew = said(logged, own, ("0", "1"))
+    assert (skew.differs, table["prediction"].to_pylist() == own.tolist()) == (0, True)

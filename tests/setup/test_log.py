@@ -3,17 +3,24 @@
 from __future__ import annotations
 
 import json
+from contextlib import suppress
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
 import pytest
 
-from opmon.errors import InputError
+from opmon.errors import InputError, SourceError
+from opmon.setup.by_log import by_log
 from opmon.setup.choice import nested
 from opmon.setup.log import Log, look
 from opmon.setup.roles import place_columns
 from opmon.setup.sizes import sizes
+from opmon.setup.slices import dividing
+from opmon.setup.truth import truth_of
 
 LINES = [json.dumps({"key": f"r{number}", "payload": json.dumps({"a": {"b": number}})}) for number in range(30)]
 
@@ -67,3 +74,50 @@ def test_of_very_many_small_files_some_are_opened(tmp_path: Path, monkeypatch: p
     (tmp_path / "large.csv").write_text("key\n" + "1\n" * 500)
     large = look({"path": str(tmp_path / "large.csv")}, tmp_path)
     assert (large.total, large.more) == (500, False), "one file is counted to its end"
+
+
+ROWS = 24
+FRACTIONS, WHOLE = pa.array([k / 4 for k in range(ROWS)]), pa.array(list(range(ROWS)), pa.int32())
+WORDS = pa.array(["a", "b", "c"] * (ROWS // 3))
+DECIMALS = [pa.decimal32(5, 2), pa.decimal64(10, 2), pa.decimal128(20, 0), pa.decimal256(50, 2)]
+TIMES = [pa.time64("us"), pa.duration("s"), pa.timestamp("ns", "UTC"), pa.date64()]
+ODD = {
+    "null": pa.nulls(ROWS),
+    "null_words": pa.nulls(ROWS).dictionary_encode(),
+    "float16": FRACTIONS.cast(pa.float16()),
+    "float16_words": pa.DictionaryArray.from_arrays(
+        pa.array([0, 1] * (ROWS // 2), pa.int32()), pa.array([0.5, 1.5]).cast(pa.float16())
+    ),
+    **{
+        str(kind): WORDS.cast(kind)
+        for kind in (pa.string_view(), pa.binary_view(), pa.large_binary(), pa.large_string())
+    },
+    **{str(kind): pa.array([Decimal(k) for k in range(ROWS)], kind) for kind in DECIMALS},
+    **{str(kind): WHOLE.cast(pa.int64()).cast(kind) for kind in TIMES},
+    "time32": WHOLE.cast(pa.time32("s")),
+    "interval": pa.array([pa.MonthDayNano([1, 2, 3])] * ROWS),
+    "uuid": pa.ExtensionArray.from_storage(pa.uuid(), pa.array([bytes([k]) * 16 for k in range(ROWS)], pa.binary(16))),
+    "runs": pc.run_end_encode(WORDS),
+    "lists": pa.array([["a", "b"], ["c"], []] * (ROWS // 3), pa.large_list(pa.string())),
+    "empty_lists": pa.array([[None]] * ROWS),
+    "objects": pa.array([{"a": 1}] * ROWS),
+}
+
+
+@pytest.mark.parametrize("kind", ODD)
+@pytest.mark.parametrize("name", ["thing", "request_id", "created_at", "label", "prediction", "score", "tags", "p_a"])
+def test_a_column_of_any_type_is_looked_at(kind: str, name: str) -> None:
+    log = Log(pa.table({name: ODD[kind], "answer": ["x", "y"] * (ROWS // 2)}), ROWS)
+    list(place_columns(log, (), None, None))  # type: ignore[arg-type]
+    list(truth_of(log, (), "classification", ["a", "b"]))
+    list(truth_of(log, (), "regression", None))
+    dividing(log, ())
+    with suppress(InputError, SourceError):
+        by_log(log)
+
+
+def test_a_column_that_holds_nothing_is_no_trouble(tmp_path: Path) -> None:
+    pq.write_table(pa.table({"request_id": ["a", "b"], "note": pa.nulls(2)}), tmp_path / "log.parquet")
+    log = look({"path": str(tmp_path)}, tmp_path)
+    assert (log.different("note"), log.is_text("note"), log.is_number("note")) == (0, True, False)
+    assert nested(place_columns(log, (), None, None))["columns"] == {"id": "request_id"}  # type: ignore[arg-type]

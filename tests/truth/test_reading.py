@@ -33,3 +33,9 @@ def test_nan_is_nothing_where_no_class_is_called_so() -> None:
 def test_nan_is_told_where_nobody_names_the_classes() -> None:
     named, refused = Vocabulary(Replies()).named(pa.array(["nan", "cat", None]))
     assert (named.to_pylist(), refused) == ([None, "cat", None], {UNNAMED: 1})
+
+
+def test_a_truth_may_be_a_half_float() -> None:
+    given = pa.array([1.0, 0.0, None]).cast(pa.float16())
+    assert Vocabulary(Replies(classes=("0", "1"))).named(given)[0].to_pylist() == ["1", "0", None]
+    assert Vocabulary(Replies("regression")).named(given)[0].to_pylist() == [1.0, 0.0, None]

@@ -33,7 +33,7 @@ def class_names(column: str, given: pa.Array, spellings: Spellings = AS_SPELT) -
     """The names of the classes in a column without gaps: each different value is looked at once."""
     if not len(given):
         return np.empty(0, np.str_)
-    coded = given if pa.types.is_dictionary(given.type) else pc.dictionary_encode(given)
+    coded = given if pa.types.is_dictionary(given.type) else pc.dictionary_encode(decoded(given))
     try:
         names = [spellings.name(canonical_class(value)) for value in coded.dictionary.to_pylist()]
     except InputError as exc:

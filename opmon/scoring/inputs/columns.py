@@ -31,6 +31,8 @@ DTYPES: dict[str, type[np.generic]] = {
 }
 """ONNX Runtime's names of the kinds of numbers that can be fed."""
 
+_KNOWN = {pa.float16(): pa.float32(), pa.string_view(): pa.string(), pa.binary_view(): pa.binary()}
+
 
 @dataclass(frozen=True, slots=True)
 class Missing:
@@ -90,7 +92,19 @@ class Rejections:
 
 
 def decoded(column: pa.Array) -> pa.Array:
-    return column.dictionary_decode() if pa.types.is_dictionary(column.type) else column
+    """The values themselves, in a type that Arrow's functions know: hardly any knows half floats, short decimals and
+    views."""
+    kind = column.type
+    if pa.types.is_dictionary(kind):
+        return decoded(column.dictionary).take(column.indices)
+    if pa.types.is_run_end_encoded(kind):
+        return decoded(pc.run_end_decode(column))
+    if isinstance(kind, pa.BaseExtensionType):
+        return decoded(column.storage)
+    if pa.types.is_decimal(kind) and kind.bit_width < 128:
+        return column.cast(pa.decimal128(kind.precision, kind.scale))
+    known = _KNOWN.get(kind)
+    return column if known is None else column.cast(known)
 
 
 def numbers(name: str, column: pa.Array, dtype: type[np.generic], missing: Missing, rejected: Rejections) -> Array:
