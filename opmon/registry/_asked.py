@@ -6,6 +6,8 @@ installed: it stands alone, and needs mlflow, numpy, pandas and pyarrow.
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -232,11 +234,46 @@ def _of_table(answer: pd.DataFrame) -> dict[str, Any]:
     named = [name for name in others if str(name).lower() in ("label", "prediction", "predictions", "class")]
     if len(others) == 1 or named:
         found["labels"] = answer[(named or others)[0]].to_numpy()
+        if "classes" in found:
+            found["classes"] = _as_answered(found["classes"], found["labels"])
         if found.get("scores") is None and len(numbers) == 1 and len(answer.columns) == 2:
             found["confidence"] = answer[numbers[0]].to_numpy(dtype=np.float64)
     if not found:
         raise ValueError(f"its answer has the columns {list(answer.columns)}: give one, or one for each class")
     return found
+
+
+def _as_answered(names: list[Any], labels: Any) -> list[Any]:
+    """The classes in the words of the answers where columns of scores have more in their names: ``proba_good`` and
+    ``proba_bad`` are ``good`` and ``bad``."""
+    import pandas as pd
+
+    said = {_spelt(label) for label in labels[pd.notna(labels)].tolist()}
+    if said.isdisjoint(map(_spelt, names)):
+        for ends in _without_common(list(map(str, names))):
+            if not said.isdisjoint(ends):
+                return ends
+    return names
+
+
+def _without_common(names: list[str]) -> Iterator[list[str]]:
+    """The names without some of the words that all of them begin or end with."""
+    parts = [re.split(r"([_.\-\s]+)", name) for name in names]
+    shortest = min(map(len, parts))
+    before = next((k for k in range(shortest) if len({words[k] for words in parts}) > 1), shortest)
+    after = next((k for k in range(shortest) if len({words[-1 - k] for words in parts}) > 1), shortest)
+    for start in range(0, before + 1, 2):
+        for end in range(0, after + 1, 2):
+            ends = ["".join(words[start : len(words) - end]) for words in parts]
+            if all(ends) and len(set(ends)) == len(ends):
+                yield ends
+
+
+def _spelt(value: Any) -> str:
+    """A class as text: 1.0 is 1, and True is true."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
 
 
 def _flat(values: Any) -> Any:

@@ -125,6 +125,8 @@ class AnswerReader:
             )
         known = np.asarray(labels.is_valid())
         names = self._named(class_names("the model's label", labels.filter(pa.array(known)), self.spellings))
+        if best is not None and own is not None and self.classes is None:
+            _require_one(names, classes)
         predictions = np.full(count, "", names.dtype if len(names) else np.dtype("<U1"))
         predictions[known] = names
         unlike = 0 if best is None else int((best != predictions)[good & known].sum())
@@ -140,6 +142,16 @@ class AnswerReader:
             return names
         called = dict(zip(own, chosen, strict=True))
         return np.array([called.get(name, name) for name in names.tolist()], dtype=np.str_)
+
+
+def _require_one(names: NDArray[np.str_], classes: tuple[str, ...] | None) -> None:
+    """An error where none of the model's labels is one of its classes, which are called as its scores are."""
+    if classes is None or not len(names) or not set(names.tolist()).isdisjoint(classes):
+        return
+    raise ModelError(
+        f"the model answers {str(names[0])!r}, and its scores are called {', '.join(classes[:10])}: say in classes "
+        f"which of them is which answer's, as in classes: {{{names[0]}: NAME OF ITS SCORE, …}}"
+    )
 
 
 def _are_shares(labels: pa.Array) -> bool:

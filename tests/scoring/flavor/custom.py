@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 RAISES, DIES, EATS, HANGS = 1000.0, 2000.0, 3000.0, 4000.0
-FAILS, PRINTS, FORKS, TABLE, SCORES, SEVERAL, FEWER, SHARES = range(1, 9)
+FAILS, PRINTS, FORKS, TABLE, SCORES, SEVERAL, FEWER, SHARES, NAMED, MISNAMED = range(1, 11)
 
 
 class Custom(mlflow.pyfunc.PythonModel):
@@ -37,6 +37,9 @@ class Custom(mlflow.pyfunc.PythonModel):
             time.sleep(600)
         if does == TABLE:
             return pd.DataFrame({"no": 1 - p, "yes": p, "prediction": np.where(p > 0.8, "yes", "no")})
+        if does in (NAMED, MISNAMED):
+            names = ["proba_no", "proba_yes"] if does == NAMED else ["risk", "chance"]
+            return pd.DataFrame({"prediction": np.where(p > 0.5, "yes", "no"), names[0]: 1 - p, names[1]: p})
         if does == SCORES:
             return np.column_stack([1 - p, p])
         if does == SHARES:

@@ -27,6 +27,7 @@ from sklearn.preprocessing import OneHotEncoder
 from sklearn.svm import SVC, LinearSVC
 
 from opmon.errors import ModelError, SourceError
+from opmon.registry._asked import _told
 from opmon.registry.originals import runnable
 from opmon.scoring.flavor.process import Worker
 from opmon.scoring.flavor.scorer import FlavorScorer
@@ -41,6 +42,8 @@ from tests.scoring.flavor.custom import (
     FEWER,
     FORKS,
     HANGS,
+    MISNAMED,
+    NAMED,
     PRINTS,
     RAISES,
     SCORES,
@@ -223,6 +226,38 @@ def test_what_a_custom_model_answers_may_have_many_forms(custom: FlavorScorer) -
     assert shares.variables["confidence"] == pytest.approx(scores.variables["confidence"])
     (several,) = set(answers(custom, doing(SEVERAL).head(1)).rejected.values())
     assert "its answer has the columns ['x', 'y', 'z']" in several
+
+
+def test_scores_are_of_the_classes_that_the_model_answers_whatever_more_their_names_say(custom: FlavorScorer) -> None:
+    for rows in (ROWS, ROWS[ROWS["a"] > 0]):
+        named = answers(custom, doing(NAMED, rows))
+        assert (named.classes, named.unlike) == (("no", "yes"), 0)
+        assert named.predictions.tolist() == np.where(rows["a"] > 0, "yes", "no").tolist()
+    with pytest.raises(ModelError, match=r"answers 'yes', and its scores are called risk, chance: say in classes"):
+        answers(custom, doing(MISNAMED))
+    spellings = Spellings.of({"no": ["risk"], "yes": ["chance"]})
+    told = answers(dataclasses.replace(custom, classes=("no", "yes"), spellings=spellings), doing(MISNAMED))
+    assert (told.classes, told.unlike, told.predictions.tolist()) == (("no", "yes"), 0, TRUE)
+
+
+@pytest.mark.parametrize(
+    ("labels", "names", "classes"),
+    [
+        ([0, 1], ["proba_0", "proba_1"], ["0", "1"]),
+        ([1.0, None], ["proba_0", "proba_1"], ["0", "1"]),
+        ([True, False], ["p.false", "p.true"], ["false", "true"]),
+        (["New York"], ["proba_New York", "proba_New Jersey"], ["New York", "New Jersey"]),
+        (["good"], ["good score", "bad score"], ["good", "bad"]),
+        (["class_a"], ["class_a", "class_b"], ["class_a", "class_b"]),
+        ([None], ["class_a", "class_b"], ["class_a", "class_b"]),
+        (["a"], ["a", "a_b"], ["a", "a_b"]),
+    ],
+)
+def test_names_of_scores_lose_what_they_have_in_common_where_the_answers_do(
+    labels: list[Any], names: list[str], classes: list[str]
+) -> None:
+    rows = pd.DataFrame({"label": pd.Series(labels, dtype=object), **dict.fromkeys(names, 0.5)})
+    assert _told(rows)["classes"] == classes
 
 
 def test_a_bad_input_costs_only_itself(custom: FlavorScorer) -> None:
