@@ -78,15 +78,15 @@ def _of_labels(world: World, table: pa.Table, fit: Fit) -> Choice:
     two = _few(world, fit, 2)
     if not whole and pc.min(labels).as_py() >= 0 and pc.max(labels).as_py() <= 1 and two:
         why = f"the model gives a number between 0 and 1, and {two!r} says one of two things"
-        return Choice(("problem",), "classification", why)
+        return Choice(("problem",), "classification", why, guessed=True)
     return Choice(("problem",), "regression", "the model answers with numbers")
 
 
 def _few(world: World, fit: Fit, most: int) -> str | None:
-    """A column of answers with no more different values than that."""
+    """A column of answers with at least two different values, and no more than that."""
     log = world.log
     names = [name for name in log.rows.column_names if name not in fit.columns and is_answer(name)]
-    return next((name for name in names if log.different(name) <= most), None)
+    return next((name for name in names if 2 <= log.different(name) <= most), None)
 
 
 def _of_scores(world: World, fit: Fit, scores: pa.Array, named: object) -> list[Choice]:

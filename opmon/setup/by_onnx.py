@@ -113,18 +113,19 @@ def _problems(world: World, path: Path, fit: Fit, plain: Scorer | None) -> Itera
 
 
 def _of_one(world: World, kind: str, fit: Fit) -> Iterator[list[Choice]]:
-    """The problems for one number: yes or no if it is a score or the log has two values; else a value."""
+    """The problems for one number: yes or no if it is a score, or if the log has two values and the model is no
+    regression by its last operator; else a value."""
     two = [
         name
         for name in world.log.rows.column_names
-        if name not in fit.columns and is_answer(name) and world.log.different(name) <= 2
+        if name not in fit.columns and is_answer(name) and world.log.different(name) == 2
     ]
     if kind in _YES_OR_NO:
         yield [Choice(("problem",), "classification", "the model gives the probability of the second of two classes")]
-    elif two:
+    elif two and kind not in _REGRESSORS:
         why = f"the model gives one number, and {two[0]!r} says one of two things"
         yield [
-            Choice(("problem",), "classification", why),
+            Choice(("problem",), "classification", why, guessed=True),
             Choice(("scores",), "logits", "above 0 is the second class", guessed=True),
         ]
     else:

@@ -7,6 +7,7 @@ import io
 import json
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import mlflow
@@ -20,7 +21,10 @@ from opmon.cli import DONE, WRONG
 from opmon.config import load
 from opmon.monitor import Monitor
 from opmon.scoring.conversion import converting
+from opmon.setup.by_onnx import _of_one
 from opmon.setup.choice import Choice, written
+from opmon.setup.inputs import Fit
+from opmon.setup.log import Log
 from opmon.stages import originals
 from tests.cli.test_commands import opmon
 from tests.conftest import Workbench, point_mlflow_at
@@ -450,6 +454,27 @@ def test_a_number_in_another_unit_is_left_out_and_told(init: Written) -> None:
 def test_a_number_in_the_same_unit_is_judged(init: Written) -> None:
     _, out, monitor = init("price", {"predicted_price": np.round(10.0 * VALUES[:, 0] + 50, 2)})
     assert monitor["columns"]["prediction"] == "predicted_price", out
+
+
+@pytest.mark.parametrize("said", [[200, 200], [200, 404], [None, None]])
+def test_a_regression_stays_one_beside_a_column_called_like_an_answer(init: Written, said: list[int | None]) -> None:
+    codes, formats = pa.array(said * (ROWS // 2), pa.int64()), ["json"] * ROWS
+    code, out, monitor = init("price", {"response_code": codes, "output_format": formats})
+    assert code == DONE, out
+    assert monitor["problem"] == "regression"
+    assert "scores" not in monitor
+
+
+@pytest.mark.parametrize(
+    ("said", "problem"), [(["paid", "default"], "classification"), (["paid", "paid"], "regression")]
+)
+def test_one_number_is_a_guessed_score_where_answers_have_two_values(said: list[str], problem: str) -> None:
+    log = Log(pa.table({"decision": said, "x": [1.0, 2.0]}), 2)
+    world, fit = SimpleNamespace(log=log), Fit((), ("x",))
+    (found,) = _of_one(world, "Gemm", fit)  # type: ignore[arg-type]
+    assert (found[0].value, found[0].guessed) == (problem, problem == "classification")
+    (regression,) = _of_one(world, "TreeEnsembleRegressor", fit)  # type: ignore[arg-type]
+    assert regression[0].value == "regression"
 
 
 @pytest.mark.parametrize(("model", "answer"), [("codes", CODES), ("price", 10.0 * VALUES[:, 0] + 50)])
