@@ -132,6 +132,46 @@ def test_versions_that_rewrite_and_add_stop_it_or_are_passed_over(tmp_path: Path
         source.pending({"table": "version 1, file 1000000000, row 0"})
 
 
+def test_a_restore_that_brings_rows_back_stops_it_or_is_passed_over(tmp_path: Path) -> None:
+    positions = dict[str, str]()
+    for ids in ([0, 3], [1, 4]):  # a day each
+        append(tmp_path, ids)
+        assert sorted(ids_of(Delta(str(tmp_path)), positions)) == ids
+    table = DeltaTable(str(tmp_path))
+    table.delete("day = '2026-03-02'")
+    table.restore(1)
+    append(tmp_path, [2])
+    with pytest.raises(SourceError, match=r"version 3 \(RESTORE\) changed rows.*changes: skip"):
+        Delta(str(tmp_path)).pending(positions)
+    assert ids_of(Delta(str(tmp_path), changes="skip"), dict(positions)) == [2]
+
+
+def test_a_restore_that_takes_rows_away_brings_none(tmp_path: Path) -> None:
+    source, positions = Delta(str(tmp_path)), dict[str, str]()
+    for ids in ([0, 3], [1, 4]):
+        append(tmp_path, ids)
+    assert sorted(ids_of(source, positions)) == [0, 1, 3, 4]
+    DeltaTable(str(tmp_path)).restore(0)
+    append(tmp_path, [2])
+    assert ids_of(source, positions) == [2]
+
+
+def test_a_restore_that_an_earlier_release_has_begun_is_read_to_its_end(tmp_path: Path, monkeypatch: Any) -> None:
+    for ids in ([0, 3], [1, 4]):
+        append(tmp_path, ids)
+    positions, source = dict[str, str](), Delta(str(tmp_path))
+    ids_of(source, positions)
+    table = DeltaTable(str(tmp_path))
+    table.delete("day = '2026-03-02'")
+    table.restore(1)
+    with monkeypatch.context() as earlier:
+        earlier.setattr(log, "_AS_BEFORE", "")
+        slices = source.pending(positions, limit=1)
+        positions_after(positions, slices)
+    assert sum(batch.rows.num_rows for batch in source.read(slices)) == 1
+    assert len(ids_of(source, positions)) == 1
+
+
 def test_files_that_vacuum_removed_are_told_before_and_after_a_round_takes_them(tmp_path: Path) -> None:
     append(tmp_path, [0])
     source, positions = Delta(str(tmp_path)), dict[str, str]()

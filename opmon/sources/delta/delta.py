@@ -33,9 +33,9 @@ class Delta(Source):
 
     A monitor begins with the table as it is, and then reads the files that each new version adds. What OPTIMIZE
     rewrites does not come again. Rows that a DELETE or UPDATE changes stay as they were read; a MERGE that rewrites
-    files, and an overwrite, stop the source (`changes`). A file that VACUUM removed before it was read is an error, or
-    passed over (`vacuumed`): keep files for longer than rounds take. A column that a file does not have yet is null;
-    partitions are columns.
+    files, an overwrite, and a RESTORE that brings rows back, stop the source (`changes`). A file that VACUUM
+    removed before it was read is an error, or passed over (`vacuumed`): keep files for longer than rounds take. A
+    column that a file does not have yet is null; partitions are columns.
 
     Deletion vectors and mapped columns are not read, and refused in words. Object stores are opened with what the
     environment says (AWS_ACCESS_KEY_ID, AWS_ENDPOINT_URL ...). It needs `pip install 'opmon[delta]'`.
@@ -169,7 +169,7 @@ class Delta(Source):
             if version != base and self.vacuumed == "skip" and version < table.oldest_logged:
                 _log.warning("%s: version %s is gone from its log: what it added is not read", table.shown, version)
                 continue
-            for number, file in enumerate(self._of(table, base, version)):
+            for number, file in enumerate(self._of(table, base, version, begun=version == at.version)):
                 if version > at.version or number >= at.file:
                     yield version, number, file
 
@@ -188,15 +188,18 @@ class Delta(Source):
             missed += max((file.rows or 0) - done, 0)
         return missed
 
-    def _of(self, table: Table, base: int, version: int) -> Sequence[File]:
-        return table.at(version) if version == base else table.added(version, self.changes)
+    def _of(self, table: Table, base: int, version: int, *, begun: bool) -> Sequence[File]:
+        """The files of a version; one that was ``begun`` is read to its end, whatever it is."""
+        if version == base:
+            return table.at(version)
+        return table.commit(version).files if begun else table.added(version, self.changes)
 
     def _file(self, table: Table, piece: Slice) -> tuple[File, int]:
         """The file of a slice, and the number of the slice's first row in it."""
         stop = Place.parse(piece.stop)
         if stop.base is None or stop.version > table.version:
             raise SourceError(f"{table.shown} is at version {table.version} and has no {piece.stop!r}: is it the same?")
-        return self._of(table, stop.base, stop.version)[stop.file], stop.rows - piece.rows
+        return self._of(table, stop.base, stop.version, begun=True)[stop.file], stop.rows - piece.rows
 
     def _require_there(self, table: Table, paths: Sequence[str]) -> None:
         found = table.files.get_file_info(list(dict.fromkeys(paths))) if paths else []

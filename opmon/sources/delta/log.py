@@ -31,6 +31,8 @@ _LIMITS = {"connect_timeout": "10s", "timeout": "60s", "max_retries": "3", "retr
 _COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 _VERSION = re.compile(r"\d{20}\.json")
 _ONLY_LESS = ("DELETE", "UPDATE")
+_AS_BEFORE = "RESTORE"
+"""Adds files that the table had before, and need not remove any."""
 
 
 @dataclass(frozen=True)
@@ -119,7 +121,8 @@ class Table:
     def added(self, version: int, changes: str) -> tuple[File, ...]:
         """The files with rows that a version added; those that hold what was there before are none of them."""
         commit = self.commit(version)
-        if not (commit.files and commit.removes) or commit.operation in _ONLY_LESS:
+        rewrites = commit.removes or commit.operation == _AS_BEFORE
+        if not (commit.files and rewrites) or commit.operation in _ONLY_LESS:
             if commit.removes:
                 _log.info(
                     "%s: version %s (%s) changed or removed rows; what was read stays as it was read",
