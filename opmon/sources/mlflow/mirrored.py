@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
 
 SINCE = ".since"
 """A part that no copy can be: its position is the moment from which on is read."""
+MARK = "~"
+"""Stands between a position in a copy and what is needed to make the same copy again."""
 
 
 class Mirrored(Source):
@@ -39,15 +42,15 @@ class Mirrored(Source):
 
     def read(self, slices: Sequence[Slice], columns: Sequence[str] | None = None) -> Iterator[Batch]:
         """The rows of the slices in order; all batches have the same columns and types."""
-        yield from self.copies_of(slices).read(slices, columns)
+        yield from self.copies_of(slices).read(_in_copies(slices), columns)
 
     def read_some(self, slices: Sequence[Slice], numbers: Sequence[int]) -> Iterator[Batch]:
         """The rows of some of the slices, with the columns and types of all."""
-        yield from self.copies_of(slices).read_some(slices, numbers)
+        yield from self.copies_of(slices).read_some(_in_copies(slices), numbers)
 
     def fetch(self, slices: Sequence[Slice], rows: Mapping[int, Sequence[int]]) -> pa.Table:
         """Single rows again, ordered by slice, then as asked."""
-        return self.copies_of(slices).fetch(slices, rows)
+        return self.copies_of(slices).fetch(_in_copies(slices), rows)
 
     @abstractmethod
     def copies_of(self, slices: Sequence[Slice]) -> Files:
@@ -61,7 +64,16 @@ def began(positions: Mapping[str, str]) -> int:
 
 def in_copies(positions: Mapping[str, str]) -> dict[str, str]:
     """The positions in the copies."""
-    return {part: stop for part, stop in positions.items() if part != SINCE}
+    return {part: in_copy(stop) for part, stop in positions.items() if part != SINCE}
+
+
+def in_copy(position: str) -> str:
+    """The position in a copy, without what it tells of the copy."""
+    return position.partition(MARK)[0]
+
+
+def _in_copies(slices: Sequence[Slice]) -> list[Slice]:
+    return [replace(piece, start=in_copy(piece.start), stop=in_copy(piece.stop)) for piece in slices]
 
 
 @functools.cache

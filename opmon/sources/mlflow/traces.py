@@ -3,22 +3,27 @@
 from __future__ import annotations
 
 import json
+import logging
 import os
 import re
 import tempfile
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from opmon.errors import InputError, SourceError
 from opmon.registry.logged import LoggedTrace
+from opmon.sources._position import parse
 from opmon.sources._since import Since, settling, since_text
 from opmon.sources.files import Files
 from opmon.sources.mlflow.mirror import Mirror, folder_for, is_read
-from opmon.sources.mlflow.mirrored import Mirrored, began, in_copies, logged
+from opmon.sources.mlflow.mirrored import MARK, Mirrored, began, in_copies, in_copy, logged
+from opmon.sources.mlflow.sketch import MOST, Sketch
 from opmon.types import Slice
+
+_log = logging.getLogger(__name__)
 
 _WINDOW = timedelta(minutes=5)
 _OVERLAP = timedelta(hours=1)
@@ -35,9 +40,10 @@ class MlflowTraces(Mirrored):
     `request` and `response`, both text that holds JSON: name columns in it such as `request.x.age`.
 
     Traces are read in windows of five minutes by when they ended, once a window is `settle` old; those that arrive
-    later are still read within an hour. Arrays of NumPy and data frames are logged as text with the middle left out
-    (log `x.tolist()`): such a request is an input with nothing in it, which is counted as unscorable. Traces are a slow
-    way to log many inputs (some hundred a second); a run with a Parquet artifact for each batch is a better one.
+    later are still read within an hour (by a machine that has not read the window itself: up to eight of it).
+    Arrays of NumPy and data frames are logged as text with the middle left out (log `x.tolist()`): such a request
+    is an input with nothing in it, which is counted as unscorable. Traces are a slow way to log many inputs (some
+    hundred a second); a run with a Parquet artifact for each batch is a better one.
     """
 
     experiment: str
@@ -72,15 +78,12 @@ class MlflowTraces(Mirrored):
             windows[_begin_of(trace.ended_ms)].append(trace)
         for window, traces in windows.items():
             part = f"{window.strftime(_FORM)}.jsonl"
-            there = mirror.folder / part
-            if there.is_file():
-                seen = {json.loads(line)["id"] for line in there.read_bytes().splitlines()}
-                for late in (trace for trace in traces if trace.trace_id not in seen):
-                    _write(mirror.folder, f"{window.strftime(_FORM)}.late/{late.trace_id}.jsonl", [late])
-            elif not is_read(known.get(part), part):
-                _write(mirror.folder, part, traces)
+            seen = _copied(mirror.folder, part, positions.get(part), traces)
+            for late in (trace for trace in traces if seen is not None and trace.trace_id not in seen):
+                _write(mirror.folder, f"{window.strftime(_FORM)}.late/{late.trace_id}.jsonl", [late])
         hidden = mirror.hidden(first * 1_000_000 + 1, until * 1_000_000)
-        return self._files(mirror).pending(hidden | known, limit)
+        found = self._files(mirror).pending(hidden | known, limit)
+        return [_told(mirror.folder, piece, positions.get(piece.part)) for piece in found]
 
     def _mirror(self) -> Mirror:
         server = logged(self.tracking_uri)
@@ -93,14 +96,62 @@ class MlflowTraces(Mirrored):
     def copies_of(self, slices: Sequence[Slice]) -> Files:
         """The copies of what the slices need, fetched again where they are gone."""
         mirror = self._mirror()
-        for part in dict.fromkeys(piece.part for piece in slices):
-            if (mirror.folder / part).is_file():
+        for part, stop in {piece.part: piece.stop for piece in slices}.items():
+            if _is_there(mirror.folder, part, stop):
                 continue
             begin = _ms(_window_of(part))
-            traces = mirror.logged.traces(self.experiment, begin, begin + int(_WINDOW.total_seconds() * 1000))
+            traces = [*mirror.logged.traces(self.experiment, begin, begin + int(_WINDOW.total_seconds() * 1000))]
             late = _matched(part)[2]
-            _write(mirror.folder, part, [trace for trace in traces if late in (None, trace.trace_id)])
+            if late is not None:
+                _write(mirror.folder, part, [trace for trace in traces if trace.trace_id == late])
+            elif _copied(mirror.folder, part, stop, traces) is None:
+                _write(mirror.folder, part, traces)
         return self._files(mirror)
+
+
+def _copied(folder: Path, part: str, position: str | None, traces: Sequence[LoggedTrace]) -> Collection[str] | None:
+    """Let there be the copy of a window as it was when it was first looked at, and give the ids in it; None where all
+    of it was read and nobody knows any more what that was."""
+    if _is_there(folder, part, position):
+        return _ids_in(folder / part)
+    sketch = _sketch(position)
+    late = frozenset() if sketch is None else sketch.added({trace.trace_id for trace in traces})
+    if late is None:
+        _log.warning(
+            "the copy of the traces of %s is gone, and what came late is not read: more than %d, or some vanished",
+            part,
+            MOST,
+        )
+    if is_read(None if position is None else in_copy(position), part) and (sketch is None or late is None):
+        return None
+    first = [trace for trace in traces if trace.trace_id not in (late or ())]
+    _write(folder, part, first)
+    return {trace.trace_id for trace in first}
+
+
+def _is_there(folder: Path, part: str, position: str | None) -> bool:
+    """Whether there is a copy, and the one in which a position was reached: another monitor may have looked later."""
+    target = folder / part
+    if not target.is_file():
+        return False
+    return _sketch(position) is None or target.stat().st_size == parse(in_copy(position or ""), part).size
+
+
+def _told(folder: Path, piece: Slice, before: str | None) -> Slice:
+    """The slice whose position tells what is in the copy, so that another machine can make the same one."""
+    if _matched(piece.part)[2] is not None:
+        return piece
+    _, mark, sketch = (before or "").partition(MARK)
+    told = sketch if mark else str(Sketch.of(_ids_in(folder / piece.part)))
+    return replace(piece, start=before or piece.start, stop=f"{piece.stop}{MARK}{told}")
+
+
+def _sketch(position: str | None) -> Sketch | None:
+    return Sketch.parse((position or "").partition(MARK)[2])
+
+
+def _ids_in(copy: Path) -> set[str]:
+    return {json.loads(line)["id"] for line in copy.read_bytes().splitlines()}
 
 
 def _write(folder: Path, part: str, traces: Sequence[LoggedTrace]) -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import shutil
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import mlflow
@@ -13,9 +15,12 @@ from mlflow.entities import SpanType
 
 from opmon.errors import InputError, SourceError
 from opmon.sources.mlflow import traces
+from opmon.sources.mlflow.mirrored import in_copy
+from opmon.sources.mlflow.sketch import MOST
 from opmon.sources.mlflow.traces import MlflowTraces
 from opmon.sources.nested import Nested
 from opmon.testing.sources import check_source, positions_after
+from opmon.types import Slice
 from tests.made_once import new_mlflow_store
 
 SECOND = 1_000_000_000
@@ -68,6 +73,76 @@ def test_slow_and_late_traces_are_read_once(uri: str) -> None:
         path.unlink()
     assert [key for batch in source.read(new) for key in batch.rows["id"].to_pylist()] == found
     assert first not in found
+
+
+def elsewhere(source: MlflowTraces) -> None:
+    """What is next is done on a machine without any copies."""
+    shutil.rmtree(source._mirror().folder)
+
+
+def ids_of(source: MlflowTraces, slices: Sequence[Slice]) -> list[str]:
+    return [key for batch in source.read(slices) for key in batch.rows["id"].to_pylist()]
+
+
+def test_late_traces_of_a_window_that_another_machine_read_are_read_once(uri: str) -> None:
+    source, positions = MlflowTraces("requests", uri), dict[str, str]()
+    first = [log(k, 100 + k / 10) for k in range(12)]
+    slices = source.pending(positions)
+    positions = positions_after(positions, slices)
+    late = [log("late", 100.55), log("later", 99)]
+    elsewhere(source)
+    new = source.pending(positions)
+    assert sorted(ids_of(source, new)) == sorted(late)
+    assert ids_of(source, slices) == first
+    positions = positions_after(positions, new)
+    elsewhere(source)
+    assert source.pending(positions) == []
+    elsewhere(source)
+    assert sorted(ids_of(source, [*slices, *new])) == sorted([*first, *late])
+
+
+def test_a_window_that_was_cut_goes_on_on_another_machine(uri: str) -> None:
+    source, positions = MlflowTraces("requests", uri), dict[str, str]()
+    first = [log(k, 100 + k / 10) for k in range(12)]
+    (cut,) = source.pending(positions, limit=7)
+    positions = positions_after(positions, [cut])
+    late = log("late", 100.25)
+    elsewhere(source)
+    assert source.fetch([cut], {0: [6, 2]})["id"].to_pylist() == [first[6], first[2]]
+    elsewhere(source)
+    rest = source.pending(positions)
+    assert sorted(ids_of(source, rest)) == sorted([*first[7:], late])
+    elsewhere(source)
+    positions = positions_after(positions, rest)
+    assert source.pending(positions) == []
+    assert ids_of(source, [cut]) == first[:7]
+    texts = [text for piece in (cut, *rest) for text in (piece.start, piece.stop)]
+    assert max(map(len, texts)) <= 200, "longer ones the database does not take"
+
+
+def test_more_late_traces_than_can_be_told_are_told_of(uri: str, caplog: pytest.LogCaptureFixture) -> None:
+    source, positions = MlflowTraces("requests", uri), dict[str, str]()
+    log("first", 100)
+    positions = positions_after(positions, source.pending(positions))
+    for k in range(MOST + 1):
+        log(k, 101 + k)
+    elsewhere(source)
+    assert source.pending(positions) == []
+    assert "what came late is not read: more than 8" in caplog.text
+
+
+def test_positions_of_earlier_releases_are_understood(uri: str) -> None:
+    source = MlflowTraces("requests", uri)
+    first = [log(k, 100 + k / 10) for k in range(6)]
+    (cut,) = source.pending({}, limit=4)
+    before = {cut.part: in_copy(cut.stop)}
+    old = replace(cut, stop=in_copy(cut.stop))
+    elsewhere(source)
+    assert ids_of(source, [old]) == first[:4]
+    (rest,) = source.pending(before)
+    assert (rest.start, ids_of(source, [rest])) == (old.stop, first[4:])
+    elsewhere(source)
+    assert source.pending({rest.part: in_copy(rest.stop)}) == []
 
 
 def test_arrays_that_were_cut_short_are_inputs_with_nothing_in_them(uri: str) -> None:
