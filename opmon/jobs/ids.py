@@ -18,7 +18,6 @@ LONGEST_ID = 500
 _BITS = {32: 24, 64: 53}
 """How many bits of a whole number a floating number of so many bits keeps."""
 _NO_FRACTION = r"^(-?\d+)\.0+$|^-?(0)E-\d+$"
-_AS_FLOAT = r"^-?[1-9]\d{10,15}$"
 
 
 def ids_of(values: pa.Array, name: str | None) -> pa.Array:
@@ -57,27 +56,6 @@ def texts_of_ids(values: pa.Array) -> pa.Array:
         whole = values.cast(pa.decimal256(76, 0)) if values.type.scale < 0 else values
         return pc.replace_substring_regex(pc.cast(whole, pa.string()), _NO_FRACTION, r"\1\2")
     return pc.cast(values, pa.string())
-
-
-def written_before(values: pa.Array) -> pa.Array | None:
-    """The ids as earlier releases wrote those that came as fractions or decimals, such as ``1e+10`` and ``5.00``: their
-    rounds and truths are known by these. None for other types."""
-    values = _plain(values)
-    if not (pa.types.is_floating(values.type) or pa.types.is_decimal(values.type)):
-        return None
-    return pc.cast(values, pa.string())
-
-
-def as_floats_before(ids: pa.Array) -> pa.Array:
-    """The ids as earlier releases wrote them where they came as fractions; null where these are no others.
-
-    >>> as_floats_before(pa.array(["20260301000001", "7", "a"])).to_pylist()
-    ['2.0260301000001e+13', None, None]
-    """
-    fits = pc.match_substring_regex(ids, _AS_FLOAT)
-    if not pc.any(fits).as_py():
-        return pa.nulls(len(ids), pa.string())
-    return pc.cast(pc.cast(pc.if_else(fits, ids, None), pa.float64()), pa.string())
 
 
 def may_be_ids(texts: pa.Array) -> pa.Array:

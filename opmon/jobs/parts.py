@@ -1,7 +1,6 @@
 """The parts that a job writes: Parquet files of bounded size, each with a summary of itself in its footer.
 
-A part has one row for each input that can be judged: ``id``, ``hash`` where the log has ids (and
-``hash_before`` where earlier releases had another one for them), ``slice`` and ``row`` (the
+A part has one row for each input that can be judged: ``id``, ``hash`` where the log has ids, ``slice`` and ``row`` (the
 way back to the log), ``prediction`` (what is judged), one ``variable.<name>`` for each auxiliary variable and one
 ``slice.<name>`` for each column that divides the inputs, one ``chance.<class>`` for each class that the sampler aims
 by; where production logged numbers, ``own`` (the model's) and ``logged``; and the float32 values of the layer where
@@ -25,7 +24,7 @@ from opmon.jobs.served import Skew
 from opmon.tables import joined
 
 VARIABLE, SLICE, CHANCE, ACTIVATIONS = "variable.", "slice.", "chance.", "activations"
-HASH, HASH_BEFORE, OWN, LOGGED = "hash", "hash_before", "own", "logged"
+HASH, OWN, LOGGED = "hash", "own", "logged"
 _SUMMARY = b"opmon.part"
 _ROW_GROUP = 1 << 16
 

@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 from opmon.jobs import parts
 from opmon.jobs.chances import with_chances
 from opmon.jobs.counting import bounded
-from opmon.jobs.ids import hashes_of, ids_of, written_before
+from opmon.jobs.ids import hashes_of, ids_of
 from opmon.jobs.job import ScoreJob
 from opmon.jobs.model import opened
 from opmon.jobs.moments import Span
@@ -145,7 +145,6 @@ class _Making:
         }
         if self.job.columns.id is not None:
             columns[parts.HASH] = hashes_of(columns["id"])
-            columns |= _hashes_before(given, ids)
         own, classes = np.concatenate([scored.predictions for scored in pieces]), pieces[0].classes
         production = self._served(taken, pairs, own, classes)
         judged, skew = (None, None) if production is None else production
@@ -185,17 +184,6 @@ class _Making:
         if production is not None:
             self.losses.update(production[1].losses)
         return production
-
-
-def _hashes_before(given: list[pa.Array], ids: list[pa.Array]) -> dict[str, Array]:
-    """The hashes by which rounds of earlier releases remember the inputs, where these are others."""
-    if all(pa.types.is_string(each.type) for each in given):
-        return {}
-    before = [written_before(each) for each in given]
-    if all(old is None or old.equals(new) for old, new in zip(before, ids, strict=True)):
-        return {}
-    written = [new if old is None else old for old, new in zip(before, ids, strict=True)]
-    return {parts.HASH_BEFORE: hashes_of(pa.chunked_array(written).combine_chunks())}
 
 
 def _joined(arrays: list[pa.Array]) -> pa.Array:

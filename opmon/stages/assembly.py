@@ -21,7 +21,7 @@ from opmon.config.slices import cuts_of
 from opmon.jobs.counting import bounded
 from opmon.jobs.moments import Span
 from opmon.jobs.neurons import from_bytes
-from opmon.jobs.parts import ACTIVATIONS, CHANCE, HASH, HASH_BEFORE, LOGGED, OWN, SLICE, VARIABLE, Part
+from opmon.jobs.parts import ACTIVATIONS, CHANCE, HASH, LOGGED, OWN, SLICE, VARIABLE, Part
 from opmon.jobs.served import Skew, skew_of_numbers
 from opmon.stages.frames import levels_as_bytes, write_frame
 from opmon.stages.identities import first_met
@@ -123,20 +123,12 @@ def _fresh(
     """Which inputs are met for the first time (None: all), and their hashes."""
     if work.settings.columns.id is None:
         return None, None
-    hashes = _hashes(parts, HASH)
-    before = _hashes(parts, HASH_BEFORE) if any(HASH_BEFORE in part.names for part in parts) else None
-    return first_met(work, round_, hashes, before)
-
-
-def _hashes(parts: Sequence[Part], name: str) -> NDArray[np.uint64]:
-    """The hashes of all parts; the usual ones of parts that have no others."""
     hashes = np.empty(sum(part.rows for part in parts), np.uint64)
     done = 0
     for part in parts:
-        there = name if name in part.names else HASH
-        hashes[done : done + part.rows] = part.columns([there])[there].to_numpy()
+        hashes[done : done + part.rows] = part.columns([HASH])[HASH].to_numpy()
         done += part.rows
-    return hashes
+    return first_met(work, round_, hashes)
 
 
 Masks = Sequence[NDArray[np.bool_] | None]

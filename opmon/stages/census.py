@@ -15,6 +15,7 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from opmon.config.truth import TruthSettings
 from opmon.errors import NotFoundError, OpmonError
@@ -33,7 +34,7 @@ from opmon.store.rounds import Round
 from opmon.store.states import RoundState
 from opmon.truth.awaited import Awaited
 from opmon.truth.truths import Truths
-from opmon.types import Draw, Estimate, Floats, Positions, Sample
+from opmon.types import Draw, Estimate, Floats, Sample
 from opmon.types.labelled import Labelled
 
 log = logging.getLogger(__name__)
@@ -137,10 +138,9 @@ def _has_all(work: Toolbox, round_: Round) -> bool:
     if awaited is None and round_.state.is_over:
         return False
     if awaited is None:
-        ids = frame_column(frame_path(work, round_), "id")
-        _, places = _kept(work, round_, ids)
-        missing = np.sort(hashes_of(ids.filter(pa.array(places < 0))))
-        awaited = Awaited(name, missing, len(ids), work.clock())
+        hashes = np.sort(hashes_of(frame_column(frame_path(work, round_), "id")))
+        missing = hashes[_kept(work, round_, hashes).places(hashes) < 0]
+        awaited = Awaited(name, missing, len(hashes), work.clock())
         waiting(work).put(awaited)
     return is_census(awaited.size, len(awaited.missing), round_.plan.problem)
 
@@ -160,14 +160,16 @@ def _rows(round_: Round, labels: pa.Array, said: pa.Array) -> Labelled:
     return labelled(round_, answered, truth, answers)
 
 
-def _kept(work: Toolbox, round_: Round, ids: pa.Array) -> tuple[Truths, Positions]:
-    """The truths of inputs, in the classes of the round, and the row of each input's; −1 where there is none."""
-    return kept_truths(work).of_inputs(ids, vocabulary_of(work.settings, round_.classes))
+def _kept(work: Toolbox, round_: Round, hashes: NDArray[np.uint64]) -> Truths:
+    """The truths of inputs, in the classes of the round."""
+    return kept_truths(work).find(hashes, vocabulary_of(work.settings, round_.classes))
 
 
 def _joined(work: Toolbox, round_: Round, path: Path) -> pa.Array:
     """The truth of each input, joined by its id; null where it has not come."""
-    found, places = _kept(work, round_, frame_column(path, "id"))
+    hashes = hashes_of(frame_column(path, "id"))
+    found = _kept(work, round_, hashes)
+    places = found.places(hashes)
     return found.labels.take(pa.array(np.where(places < 0, 0, places), mask=places < 0))
 
 

@@ -10,17 +10,14 @@ from opmon.store import seen
 from opmon.store.rounds import Round
 
 
-def first_met(
-    work: Toolbox, round_: Round, hashes: NDArray[np.uint64], before: NDArray[np.uint64] | None = None
-) -> tuple[NDArray[np.bool_], NDArray[np.uint64]]:
+def first_met(work: Toolbox, round_: Round, hashes: NDArray[np.uint64]) -> tuple[NDArray[np.bool_], NDArray[np.uint64]]:
     """Which of the inputs with these hashes are met for the first time, here and in the rounds remembered; and the
-    sorted hashes of those. Rounds of earlier releases may remember them by the hashes ``before``."""
+    sorted hashes of those."""
     fresh, ordered = first_here(hashes)
     with work.store.read() as connection:
         for known in seen.hashes_before(connection, round_):
-            for each in (hashes,) if before is None else (hashes, before):
-                place = np.minimum(np.searchsorted(known, each), len(known) - 1)
-                fresh &= known[place] != each
+            place = np.minimum(np.searchsorted(known, hashes), len(known) - 1)
+            fresh &= known[place] != hashes
     return fresh, ordered if len(ordered) == fresh.sum() else np.sort(hashes[fresh])
 
 

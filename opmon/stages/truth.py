@@ -15,6 +15,7 @@ from opmon.abc import Source
 from opmon.config import MonitorSettings
 from opmon.config.truth import TruthSettings
 from opmon.jobs.counting import bounded
+from opmon.jobs.ids import hashes_of
 from opmon.jobs.moments import moments_of
 from opmon.problems import traits
 from opmon.stages.toolbox import Toolbox
@@ -91,10 +92,11 @@ def truths_of_drawn(
     if truth.column is not None:
         known = _in_the_log(work, round_, truth, rows)
         return {position: each for position, each in zip(positions, known, strict=True) if each is not None}
-    vocabulary = vocabulary_of(work.settings, round_.classes)
-    found, placed = kept_truths(work).of_inputs(inputs["id"].combine_chunks(), vocabulary)
+    hashes = hashes_of(inputs["id"].combine_chunks())
+    found = kept_truths(work).find(hashes, vocabulary_of(work.settings, round_.classes))
     kept = [Known(str(label), at) for label, at in zip(found.labels.to_pylist(), found.at.to_pylist(), strict=True)]
-    return {position: kept[place] for position, place in zip(positions, placed.tolist(), strict=True) if place >= 0}
+    places = found.places(hashes).tolist()
+    return {position: kept[place] for position, place in zip(positions, places, strict=True) if place >= 0}
 
 
 def answered_at(rows: pa.Table, name: str) -> list[datetime | None]:
@@ -151,8 +153,8 @@ def _pull(work: Toolbox, kept: Kept, source: Source, slices: Sequence[Slice]) ->
     with work.write() as connection:
         problems = truths.record_named(connection, work.name, _by_id(found), now)
         truths.note(connection, work.name, Read(now, new.known_until, new.taken, new.refused))
-    waiting(work).hear(found.hashes(), now - truth.keep)
-    kept.add(found.by_every_id(), new, now - truth.keep, each_word=vocabulary.by_model)
+    waiting(work).hear(found.truths.hashes, now - truth.keep)
+    kept.add(found.words, new, now - truth.keep, each_word=vocabulary.by_model)
     _warn(work, found.refused, problems)
     return len(found.truths)
 
@@ -164,13 +166,10 @@ def _warn(work: Toolbox, refused: Counter[str], problems: Sequence[str]) -> None
 
 
 def _by_id(found: Found) -> dict[str, list[Known]]:
-    """What was said of each input, the newest last, by its id, and by the one that earlier releases gave its tasks."""
+    """What was said of each input, the newest last."""
     said: dict[str, list[Known]] = {}
-    others = found.ids if found.before is None else found.before
-    columns = (found.ids, others, *found.words.said)
-    for key, other, label, at in zip(*(each.to_pylist() for each in columns), strict=True):
-        for each in {key, other}:
-            said.setdefault(each, []).append(Known(str(label), at))
+    for key, label, at in zip(found.ids.to_pylist(), *(each.to_pylist() for each in found.words.said), strict=True):
+        said.setdefault(key, []).append(Known(str(label), at))
     return said
 
 

@@ -27,11 +27,10 @@ from numpy.typing import NDArray
 
 from opmon.errors import StateUnavailable
 from opmon.jobs.counting import bounded
-from opmon.jobs.ids import as_floats_before, hashes_of
 from opmon.private import private_folder
 from opmon.truth.reading import Vocabulary
 from opmon.truth.truths import MOMENT, Truths
-from opmon.types import Document, Positions
+from opmon.types import Document
 
 _SAID = b"opmon.truths"
 REASONS = 20
@@ -110,15 +109,6 @@ class Kept:
         if judged != books:
             self._write(files[-1], _read(files[-1]), judged)
         return refused
-
-    def of_inputs(self, ids: pa.Array, vocabulary: Vocabulary | None = None) -> tuple[Truths, Positions]:
-        """The truths of inputs, and the row of each input's; −1 where there is none. Earlier releases may have kept
-        them by another id."""
-        hashes, before = hashes_of(ids), as_floats_before(ids)
-        other = hashes if before.null_count == len(ids) else hashes_of(pc.coalesce(before, ids))
-        found = self.find(hashes if other is hashes else np.concatenate([hashes, other]), vocabulary)
-        places = found.places(hashes)
-        return found, places if other is hashes else np.where(places < 0, found.places(other), places)
 
     def find(self, hashes: NDArray[np.uint64], vocabulary: Vocabulary | None = None) -> Truths:
         """The truths of the inputs with these hashes, as far as they are there; ``vocabulary``: those that it takes."""

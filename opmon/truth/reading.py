@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from opmon.abc import Source
 from opmon.errors import SourceError
 from opmon.jobs.counting import bounded
-from opmon.jobs.ids import hashes_of, ids_of, may_be_ids, texts_of_ids, written_before
+from opmon.jobs.ids import hashes_of, ids_of, may_be_ids, texts_of_ids
 from opmon.jobs.moments import moments_of
 from opmon.problems import Problem, traits
 from opmon.replies import UNNAMED, Replies, is_blank, is_nan
@@ -112,23 +112,6 @@ class Found:
     """The inputs' own ids, in the order of the words."""
     refused: Counter[str] = field(default_factory=Counter)
     known_until: datetime | None = None
-    before: pa.Array | None = None
-    """The ids as earlier releases wrote them; None where they wrote them as now."""
-
-    def by_every_id(self) -> Truths:
-        """What is kept, by all ids that rounds may know their inputs by: those of earlier releases too."""
-        if self.before is None:
-            return self.words
-        hashes = np.concatenate([self.words.hashes, hashes_of(self.before)])
-        twice = ([each, each] for each in (self.words.labels, self.words.at, self.words.read))
-        return Truths.newest(hashes, *map(pa.concat_arrays, twice), each_word=True)
-
-    def hashes(self) -> NDArray[np.uint64]:
-        """The sorted hashes of all these ids of the inputs that have a truth."""
-        if self.before is None:
-            return self.truths.hashes
-        known = self.truths.places(self.words.hashes) >= 0
-        return np.sort(np.concatenate([self.truths.hashes, hashes_of(self.before)[known]]))
 
 
 def read_truths(
@@ -139,7 +122,7 @@ def read_truths(
     now: datetime,
 ) -> Found:
     """The truths of the slices; ``columns`` are those of the id, of the truth and of the time when it was known."""
-    ids, before, labels, at, known = [], [], [], [], []
+    ids, labels, at, known = [], [], [], []
     refused: Counter[str] = Counter()
     for batch in source.read(slices, [name for name in columns if name is not None]):
         refused.update(batch.unreadable)
@@ -149,17 +132,15 @@ def read_truths(
         words = vocabulary.words(values, named)
         said = pc.is_valid(words)
         rows, is_known = batch.rows.filter(said), pc.is_valid(named).filter(said)
-        given = column_of(rows, columns[0])
-        keys, old = _ids(given, columns[0]), written_before(given)
+        keys = _ids(column_of(rows, columns[0]), columns[0])
         refused.update(+Counter({NO_ID: keys.filter(is_known).null_count}))
         there = pc.is_valid(keys)
         arrived = slices[batch.slice_index].arrived_at
         ids.append(keys.filter(there))
-        before.append((keys if old is None else old).filter(there))
         labels.append(words.drop_null().filter(there))
         at.append(known_at(rows, columns[2], arrived).filter(there))
         known.append(is_known.filter(there))
-    return _found((ids, before), labels, at, known, Counter(bounded(refused)), now, vocabulary)
+    return _found(ids, labels, at, known, Counter(bounded(refused)), now, vocabulary)
 
 
 def known_at(rows: pa.RecordBatch | pa.Table, name: str | None, arrived: datetime) -> pa.Array:
@@ -171,7 +152,7 @@ def known_at(rows: pa.RecordBatch | pa.Table, name: str | None, arrived: datetim
 
 
 def _found(
-    given: tuple[list[pa.Array], list[pa.Array]],
+    ids: list[pa.Array],
     labels: list[pa.Array],
     at: list[pa.Array],
     known: list[pa.Array],
@@ -179,13 +160,11 @@ def _found(
     now: datetime,
     vocabulary: Vocabulary,
 ) -> Found:
-    ids, before = given
     if not sum(map(len, ids)):
         moments = pa.array([], MOMENT)
         nothing = Truths(np.empty(0, np.uint64), pa.nulls(0), moments, moments)
         return Found(nothing, nothing, pa.nulls(0), refused)
-    pieces = (ids, before, labels, at, known)
-    keys, old, said, since, is_known = (pa.chunked_array(each).combine_chunks() for each in pieces)
+    keys, said, since, is_known = (pa.chunked_array(each).combine_chunks() for each in (ids, labels, at, known))
     hashes = hashes_of(keys)
     rows = Truths(hashes, said, since, pa.repeat(pa.scalar(now, MOMENT), len(keys)))
     own = rows.only(is_known)
@@ -194,11 +173,10 @@ def _found(
     if vocabulary.by_model:
         words = Truths.newest(rows.hashes, rows.labels, rows.at, rows.read, each_word=True)
     order = np.argsort(hashes, kind="stable")
-    first = pa.array(order[np.searchsorted(hashes[order], words.hashes)])
+    first = order[np.searchsorted(hashes[order], words.hashes)]
     if len(own):
         refused.update(+Counter({CONTRADICTED: _contradicted(truths, own.hashes, own.labels, own.at)}))
-    other = None if old.equals(keys) else old.take(first)
-    return Found(truths, words, keys.take(first), refused, pc.max(own.at).as_py(), other)
+    return Found(truths, words, keys.take(pa.array(first)), refused, pc.max(own.at).as_py())
 
 
 def _contradicted(truths: Truths, hashes: NDArray[np.uint64], said: pa.Array, known: pa.Array) -> int:

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 from opmon.errors import SourceError
-from opmon.jobs.ids import as_floats_before, ids_of, texts_of_ids, written_before
+from opmon.jobs.ids import ids_of, texts_of_ids
 
 WHOLE = ["5", "16777215", "0"]
 
@@ -46,10 +46,3 @@ def test_a_number_of_which_digits_may_be_lost_is_no_id(kind: pa.DataType, first:
     assert texts_of_ids(given).to_pylist() == ["1", None, None, None]
     with pytest.raises(SourceError, match=r"1 of 2 inputs have no 'id'"):
         ids_of(pa.array([1.0, float("nan")], kind), "id")
-
-
-def test_ids_of_earlier_releases_are_known() -> None:
-    assert written_before(pa.array([1e10, 5.0])).to_pylist() == ["1e+10", "5"]
-    assert written_before(pa.array([Decimal("5.00")])).to_pylist() == ["5.00"]
-    assert written_before(pa.array(["5.00"])) is None
-    assert as_floats_before(pa.array(["10000000000", "1e+10", "5"])).to_pylist() == ["1e+10", None, None]

@@ -17,10 +17,8 @@ from sklearn.linear_model import LogisticRegression
 from opmon.adjudication import TRUTH
 from opmon.checks.monitor import check_monitor
 from opmon.config import Settings
-from opmon.jobs import ids
 from opmon.replies import Replies
 from opmon.store import queue, revisions, rounds, sliced, truths, verdicts
-from opmon.truth import reading
 
 SOURCE = {"truth": {"source": {"path": "truth"}, "id": "order", "label": "outcome", "at": "known_at"}}
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
@@ -96,42 +94,16 @@ def test_truth_that_came_before_the_draw_is_known_when_it_is_drawn(workbench, da
     assert set(said(monitor)) == set(drawn(monitor))
 
 
-def numbered(workbench: Any, first: int, text: bool = False) -> dict[float, str]:
-    """A window whose ids are numbers, and its truths by these as fractions, as pandas writes a column with gaps."""
-    keys = [first + k for k in range(200)]
-    workbench.write_window(input_id=list(map(str, keys)) if text else list(map(float, keys)))
-    return {float(key): workbench.truth[f"w{workbench.windows}-{k}"] for k, key in enumerate(keys)}
-
-
 def test_ids_are_joined_in_whatever_type_they_come(workbench, sqlite, clock) -> None:
-    known = numbered(workbench, 20_260_301_000_000, text=True)
+    """Text in the log, and fractions in the table of truths, as pandas writes a column with gaps."""
+    keys = [20_260_301_000_000 + k for k in range(200)]
+    workbench.write_window(input_id=list(map(str, keys)))
+    known = {float(key): workbench.truth[f"w{workbench.windows}-{k}"] for k, key in enumerate(keys)}
     write_truth(workbench, known)
     monitor = workbench.monitor(sqlite, clock, **SOURCE)
     assert monitor.advance().problems == []
     assert round_of(monitor).state == "closed"
     assert said(monitor) == {f"{key:.0f}": (each,) for key, each in known.items() if f"{key:.0f}" in drawn(monitor)}
-
-
-def test_what_an_earlier_release_knows_by_another_spelling_is_known_still(
-    workbench, sqlite, clock, monkeypatch
-) -> None:
-    first, second = numbered(workbench, 20_260_301_000_000), numbered(workbench, 20_260_302_000_000)
-    later = (workbench.folder / "production" / "window-002.parquet").rename(workbench.folder / "later")
-    write_truth(workbench, second)
-    with monkeypatch.context() as earlier:
-        for place in (ids, reading):
-            earlier.setattr(place, "texts_of_ids", lambda values: values.cast(pa.string()))
-        monitor = workbench.monitor(sqlite, clock, **SOURCE)
-        assert monitor.advance().problems == []
-    assert all("e+13" in key for key in drawn(monitor))
-    later.rename(workbench.folder / "production" / "window-002.parquet")
-    assert monitor.advance().problems == []
-    assert set(said(monitor, 2)) == set(drawn(monitor, 2))
-    write_truth(workbench, first)
-    workbench.write_window(input_id=list(first))
-    monitor.advance()
-    assert round_of(monitor).state == "closed"
-    assert (round_of(monitor, 3).inputs, round_of(monitor, 3).duplicates) == (0, 200)
 
 
 def test_a_correction_is_a_new_label_and_what_is_older_or_known_already_is_none(workbench, sqlite, clock) -> None:
