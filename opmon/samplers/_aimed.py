@@ -62,27 +62,53 @@ def _sums(foreseen: Foreseen, bins: NDArray[np.uint16], none: int) -> tuple[Floa
     return spread[:none], number[:none]
 
 
-def strata(population: NDArray[np.int64], mass: Floats, budget: int) -> tuple[Strata, NDArray[np.int64]]:
-    """Consecutive bins of one kind that expect equal numbers of draws, and the kind of each stratum."""
+def strata(population: NDArray[np.int64], mass: Floats, budget: int) -> tuple[Strata, NDArray[np.int64] | None]:
+    """Consecutive bins of one kind that expect equal numbers of draws, and the kind of each stratum.
+
+    No input may be out of reach, so where there are more kinds than draws, kinds share strata along the mean, and the
+    strata have none.
+    """
     occupied = np.flatnonzero(population > 0)
-    kind = occupied // PER_KIND
-    labels, first = np.zeros(len(occupied), dtype=np.int64), 0
-    expected = np.bincount(kind, mass[occupied]) / mass[occupied].sum() * budget
-    room = max(budget // LEAST, 1)
-    for one in np.unique(kind):
-        inside = kind == one
-        many = min(max(int(expected[one] / PER_STRATUM), 1), max(room - first, 1))
-        cumulative = np.cumsum(mass[occupied[inside]])
-        middle = cumulative - mass[occupied[inside]] / 2
-        wanted = np.minimum((middle / cumulative[-1] * many).astype(np.int64), many - 1)
-        own = np.unique(wanted, return_inverse=True)[1]
-        labels[inside] = first + own
-        first += int(own.max()) + 1
+    kind, own = occupied // PER_KIND, mass[occupied]
+    told = len(np.unique(kind)) <= budget
+    labels = _by_kind(kind, own, budget) if told else _together(occupied % PER_KIND, own, budget)
     of_bin = np.full(len(population) + 1, -1, dtype=np.int64)
     of_bin[occupied] = labels
     sizes = np.bincount(labels, population[occupied]).astype(np.int64)
-    share: Floats = np.bincount(labels, mass[occupied]).astype(np.float64)
-    counts = allocate(share, sizes, budget, LEAST)
+    share: Floats = np.bincount(labels, own).astype(np.float64)
+    cut = Strata(of_bin, sizes, allocate(share, sizes, budget, LEAST))
+    if not told:
+        return cut, None
     kinds = np.zeros(len(sizes), dtype=np.int64)
     kinds[labels] = kind
-    return Strata(of_bin, sizes, counts), kinds
+    return cut, kinds
+
+
+def _by_kind(kind: NDArray[np.int64], mass: Floats, budget: int) -> NDArray[np.int64]:
+    """The stratum of each occupied bin: at least one of every kind, and no more than draws."""
+    labels, first = np.zeros(len(kind), dtype=np.int64), 0
+    expected = np.bincount(kind, mass) / mass.sum() * budget
+    room = max(budget // LEAST, 1)
+    there = np.unique(kind)
+    for after, one in zip(range(len(there) - 1, -1, -1), there, strict=True):
+        inside = kind == one
+        most = min(max(room - first, 1), budget - first - after)
+        own = _runs(mass[inside], min(max(int(expected[one] / PER_STRATUM), 1), most))
+        labels[inside] = first + own
+        first += int(own.max()) + 1
+    return labels
+
+
+def _together(value: NDArray[np.int64], mass: Floats, budget: int) -> NDArray[np.int64]:
+    """The stratum of each occupied bin along ``value``, whatever its kind."""
+    order = np.argsort(value, kind="stable")
+    labels = np.zeros(len(value), dtype=np.int64)
+    labels[order] = _runs(mass[order], max(budget // LEAST, 1))
+    return labels
+
+
+def _runs(mass: Floats, many: int) -> NDArray[np.int64]:
+    """At most so many runs of bins of about the same mass."""
+    cumulative = np.cumsum(mass)
+    wanted = np.minimum(((cumulative - mass / 2) / cumulative[-1] * many).astype(np.int64), many - 1)
+    return np.unique(wanted, return_inverse=True)[1]

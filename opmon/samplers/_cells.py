@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from opmon.errors import InputError
 from opmon.samplers._checks import chunks
 from opmon.samplers._proxy import Variable, scores
 from opmon.types import Numbers, Positions
@@ -74,8 +75,10 @@ def strata(population: NDArray[np.int64], density: Numbers, budget: int) -> Stra
 def allocate(expected: Numbers, sizes: NDArray[np.int64], budget: int, least: int = 1) -> NDArray[np.int64]:
     """Whole numbers in proportion to ``expected``: at least ``least``, at most the stratum, and ``budget`` in all.
 
-    Fewer draws than strata: the strata of the largest expectation would be kept; callers cut no more strata than draws.
+    Each stratum gets a draw, or its inputs would be out of reach: more strata than draws are refused.
     """
+    if len(sizes) > budget:
+        raise InputError(f"every stratum needs a draw: there are {budget} for {len(sizes)} strata")
     budget = int(min(budget, sizes.sum()))
     quota = expected / expected.sum() * budget
     for _ in range(len(sizes)):

@@ -64,7 +64,7 @@ def parts_drawn(
 ) -> tuple[Positions, Counts, Strata, Counts | None]:
     """The draws of a wave, so many in each part, from strata that are cut inside it: positions, strata, what they are.
 
-    The order is random over all parts.
+    The order is random over all parts. Strata have kinds only where those of every part have.
     """
     count = len(reserved.least)
     inside = [np.where(reserved.part == part, wave.bins, wave.none).astype(wave.bins.dtype) for part in range(count)]
@@ -86,5 +86,5 @@ def parts_drawn(
     order = rng.permutation(int(draws.sum()))
     all_sizes, all_counts = np.concatenate([one.sizes for one in cuts]), np.concatenate([one.counts for one in cuts])
     whole = Strata(cuts[0].of_bin, all_sizes, all_counts)
-    told = np.concatenate(kinds) if kinds else None
+    told = np.concatenate(kinds) if len(kinds) == len(cuts) else None
     return np.concatenate(positions)[order], np.concatenate(stratum)[order], whole, told

@@ -46,9 +46,10 @@ class Adaptive(Sampler):
     inverse of the uniform share (0.7 then 0.2 in the middle).
 
     A frame that has ``foreseen`` what the main measure's linearised value is likely to be is drawn by that in place of
-    the variables: tilted by a floor and its standard deviation, cut along its mean, kind by kind (:mod:`_aimed`). The
-    caller foresees it again for each wave, from the labels so far. ``aim`` sets the floor: 0.65, 0.6 or 0.2 for a
-    ratio over a part of the frame, such as recall, whose misses may hide anywhere, 0.4, 0.35 or 0.1 for a mean.
+    the variables: tilted by a floor and its standard deviation, cut along its mean, kind by kind where there are draws
+    for each (:mod:`_aimed`). The caller foresees it again for each wave, from the labels so far. ``aim`` sets the
+    floor: 0.65, 0.6 or 0.2 for a ratio over a part of the frame, such as recall, whose misses may hide anywhere, 0.4,
+    0.35 or 0.1 for a mean.
 
     Draws that are promised to parts of the frame are kept in every wave: strata are then cut inside each part
     (:mod:`_reserved`), and each part gets its share of the wave or what it is promised, if that is more.

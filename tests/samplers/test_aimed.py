@@ -8,13 +8,16 @@ import pytest
 from opmon.abc import Measure
 from opmon.measures.accuracy import Accuracy
 from opmon.measures.auc import AreaUnderCurve
+from opmon.measures.balanced_accuracy import BalancedAccuracy
 from opmon.measures.cost import Cost
+from opmon.measures.f1 import F1Score
 from opmon.measures.mean_absolute_error import MeanAbsoluteError
 from opmon.measures.recall import Recall
 from opmon.samplers import Adaptive, _aimed
 from opmon.samplers.foresight import Seen, foresee
 from opmon.types import Draw, Frame, Sample
 from opmon.types.draw import KIND
+from opmon.types.frame import Reserved
 from opmon.types.prospect import Prospect
 
 CLASSES = ("ok", "fraud")
@@ -156,3 +159,58 @@ def test_a_wave_that_can_no_longer_aim_goes_on_as_ever() -> None:
     whole: Draw = sampler.next_batch(plain, 200, sample, rng)
     assert len(whole) == 200
     assert KIND not in whole.constants
+
+
+def of_many(classes: int, measure: Measure, promised: int = 0) -> Frame:
+    """5,000 inputs of so many predicted classes, one kind each; draws are promised to a slice of 2 % of them."""
+    rng = np.random.default_rng(classes)
+    names = tuple(str(number) for number in range(classes))
+    chance = rng.dirichlet(np.full(classes, 0.3), 5000)
+    chances = {name: chance[:, at] for at, name in enumerate(names)}
+    said = np.array(names)[chance.argmax(axis=1)]
+    foreseen = foresee(measure, Frame({}, predictions=said, size=5000), chances, names, None)
+    assert foreseen is not None
+    assert len(np.unique(foreseen.kind)) == classes
+    reserved = Reserved((rng.random(5000) < 0.02).astype(np.int16), (0, promised)) if promised else None
+    return Frame({}, predictions=said, size=5000, foreseen=foreseen, reserved=reserved)
+
+
+def all_in_reach(draw: Draw, budget: int) -> None:
+    """Each wave has strata of all inputs that were not drawn before, and a draw of each."""
+    constants, stratum = draw.constants, draw.columns["stratum"]
+    assert len(np.unique(draw.positions)) == budget
+    assert np.bincount(stratum, minlength=len(constants["stratum_size"])).min() >= 1
+    for wave in np.unique(constants["stratum_wave"]):
+        left = draw.frame_size - (draw.columns["wave"] < wave).sum()
+        assert constants["stratum_size"][constants["stratum_wave"] == wave].sum() == left
+
+
+@pytest.mark.parametrize("classes", [4, 5, 6, 10])
+@pytest.mark.parametrize("measure", [F1Score(average="macro"), BalancedAccuracy()])
+@pytest.mark.parametrize(
+    ("aim", "budget", "promised"),
+    [(0.5, 200, 10), (0.5, 100, 10), (0.5, 5, 0), (0.5, 12, 0), (1.0, 20, 0), (1.0, 40, 0), (1.0, 60, 0)],
+)
+def test_every_input_is_in_reach_of_fewer_draws_than_kinds(
+    classes: int, measure: Measure, aim: float, budget: int, promised: int
+) -> None:
+    sampler, rng = Adaptive(aim), np.random.default_rng(0)
+    frame = of_many(classes, measure, promised)
+    drawn = sampler.draw(frame, budget, rng)
+    all_in_reach(drawn, len(drawn))
+    drawn = sampler.next_batch(frame, budget, Sample(drawn, np.zeros(len(drawn)), "classification"), rng)
+    all_in_reach(drawn, budget)
+
+
+@pytest.mark.parametrize("budget", range(1, 40))
+def test_there_are_never_more_strata_than_draws(budget: int) -> None:
+    frame = of_many(12, F1Score(average="macro"))
+    assert frame.foreseen is not None
+    bins, none = _aimed.binned(frame.foreseen)
+    mass = _aimed.masses(frame.foreseen, bins, none, 0.1)
+    mass[: _aimed.PER_KIND] *= 50
+    cut, kinds = _aimed.strata(np.bincount(bins, minlength=none), mass, budget)
+    assert cut.counts.min() >= 1
+    assert cut.counts.sum() == budget
+    assert cut.sizes.sum() == frame.size
+    assert (kinds is None) == (budget < 12)

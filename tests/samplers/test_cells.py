@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from scipy.stats import rankdata
 
 from opmon._ridge import fit
+from opmon.errors import InputError
 from opmon.samplers._aim import Aim
 from opmon.samplers._cells import NONE, allocate, drawn, strata
 from opmon.samplers._proxy import coded
@@ -28,6 +29,11 @@ def test_allocation_keeps_its_bounds(sizes: list[int], data: st.DataObject) -> N
 
 def test_allocation_is_in_proportion() -> None:
     assert allocate(np.array([1.0, 2.0, 1.0]), np.array([100, 100, 100]), 40).tolist() == [10, 20, 10]
+
+
+def test_more_strata_than_draws_are_refused() -> None:
+    with pytest.raises(InputError, match="3 for 4 strata"):
+        allocate(np.ones(4), np.full(4, 100), 3)
 
 
 def test_strata_expect_equal_draws() -> None:
