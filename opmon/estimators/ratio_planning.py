@@ -27,8 +27,8 @@ class RatioPlan:
 def plan_ratio(tally: Tally, half_width: float, labels: int, size: int, level: float = 0.95) -> RatioPlan:
     """The least budget, in a frame of ``size`` inputs, whose interval has at most ``half_width``.
 
-    ``tally`` is of a round of ``labels`` draws that aimed at the ratio: another budget is taken to divide them alike,
-    and to find as much. Simple random sampling: ``z² Σ (n − R d)² / (D h)²``, of the same round, with the
+    ``tally`` is of a round of ``labels`` answered draws that aimed at the ratio: another budget is taken to divide them
+    alike, and to find as much. Simple random sampling: ``z² Σ (n − R d)² / (D h)²``, of the same round, with the
     finite-population correction; by the normal distribution, which takes too few labels for few of a class.
     """
     parts = Parts.of([tally], [1.0])

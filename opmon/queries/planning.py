@@ -65,7 +65,7 @@ class Known:
     tally: Tally | None = None
     """What the newest round tells of a main measure that is a ratio, such as recall."""
     labels: int = 0
-    """The draws of that round."""
+    """The draws of that round that were answered, which are what it tells of."""
     shown: Shown | None = None
     """How wide the newest round's interval was, beside simple random sampling, of what is no share of inputs."""
     aims: bool = True
@@ -105,11 +105,15 @@ def learned(connection: Connection, monitor: str, known: Known) -> Known:
         telling=telling_of(estimates, known.aim) if known.is_share_of_inputs else None,
         spread=None if known.is_share_of_inputs else _spread(latest.estimate, known, tally),
         tally=tally if main and tally is not None and tally.is_ratio else None,
-        labels=latest.estimate.n,
+        labels=_answers(latest.estimate),
         response=_response(estimates),
         counted=latest.estimate.method == CENSUS,
         shown=None if tally is None else _shown(latest.estimate, known, tally),
     )
+
+
+def _answers(estimate: Estimate) -> int:
+    return round(estimate.n * estimate.response)
 
 
 def _response(estimates: Sequence[Estimate]) -> float:
@@ -129,7 +133,7 @@ def _spread(estimate: Estimate, known: Known, tally: Tally | None) -> float | No
 
 def _shown(estimate: Estimate, known: Known, tally: Tally) -> Shown | None:
     """How wide the interval was beside that of as many simple random draws."""
-    labels, size = round(estimate.n * estimate.response), estimate.frame_size
+    labels, size = _answers(estimate), estimate.frame_size
     if not (0 < estimate.half_width < math.inf and 0 < labels < size):
         return None
     simple, gain = estimate.method.startswith("srs"), tally.gain

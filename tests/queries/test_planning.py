@@ -4,13 +4,24 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
 
+import numpy as np
 import pytest
 
 from opmon.errors import InputError
+from opmon.estimators.adaptive import AdaptiveEstimator
+from opmon.estimators.measured import measured, measured_tally
+from opmon.measures.recall import Recall
 from opmon.quantities import MAE, MEAN_SCORE, PASS_RATE, RECALL, Quantity
-from opmon.queries.planning import Known, budget_for
+from opmon.queries.planning import Known, budget_for, learned
 from opmon.samplers.planning import NOTHING_GAINED, Shown
+from opmon.store import revisions, rounds
+from opmon.store.engine import open_store
+from opmon.store.plans import RoundPlan
+from opmon.types import Slice
+from tests.estimators.test_ratio_tallies import drawn
 
 SCORES = Known(MEAN_SCORE, "judged", variables=(), all_or_nothing=False)
 
@@ -71,6 +82,34 @@ def test_draws_that_nobody_answers_are_planned_for() -> None:
     assert few.asked == 300
     assert few.notes[-1].endswith(f"for {few.budget} labels 300 inputs are too few")
     assert budget_for(replace(known, response=0.97), 0.05, 20_000, 0.8, 0.5) == all_answer
+
+
+def known_of_recall(folder: Path, times: int) -> Known:
+    """What a round tells whose labels found 45 frauds and missed 10: the answers to one draw of so many."""
+    sample, rows = drawn(45 * times, 15 * times, 10 * times, 50 * times, 10_000, 990_000)
+    said = np.arange(len(sample.draw)) % times == 0
+    sample, rows = replace(sample, outcomes=np.where(said, sample.outcomes, np.nan)), replace(rows, answered=said)
+    recall = Recall("fraud")
+    estimate = measured(AdaptiveEstimator(), sample, rows, recall)
+    tally, now = measured_tally(AdaptiveEstimator(), sample, rows, recall), datetime(2026, 3, 1, tzinfo=UTC)
+    store = open_store(f"sqlite:///{folder / f'{times}.db'}")
+    with store.write() as connection:
+        version = {"model_name": "m", "model_version": "1", "only_version": None, "plan": RoundPlan()}
+        rounds.add(connection, "m", [Slice("a", "0", "1", 10, now)], received=10, opened_at=now, **version)  # type: ignore[arg-type]
+        key = rounds.get(connection, "m", 1).id
+        revisions.add_estimate(connection, key, estimate, failures=25, labels_seen=120, made_at=now, tally=tally)
+    with store.read() as connection:
+        return learned(connection, "m", Known(estimate.quantity, main=estimate.quantity.name))
+
+
+@pytest.mark.parametrize("half_width", [0.05, 0.02])
+def test_of_a_ratio_too_nobody_is_asked_twice_for_what_nobody_answers(tmp_path: Path, half_width: float) -> None:
+    half, all_answer = (known_of_recall(tmp_path, times) for times in (2, 1))
+    assert half.labels == all_answer.labels == 120
+    found, wanted = (budget_for(each, half_width, 1_000_000, None, 0.5) for each in (half, all_answer))
+    assert found.budget == pytest.approx(wanted.budget, rel=0.01)
+    assert wanted.asked == wanted.budget
+    assert found.asked == 2 * found.budget
 
 
 def test_another_aim_makes_intervals_wider() -> None:
