@@ -131,8 +131,9 @@ class Subject:
     def _apply(self, step: Step, encoded: Array, start: int) -> Array:
         number, severity = step
         rng = np.random.default_rng([self.plan.seed, number, start])  # the same for all severities
+        own = encoded.copy()  # a function may change it in place, and other tests begin with it too
         try:
-            changed = self.perturbations[number].apply(encoded, severity, rng)
+            changed = self.perturbations[number].apply(own, severity, rng)
         except InputError:
             raise
         except Exception as exc:  # a perturbation may be anybody's

@@ -49,7 +49,7 @@ def _tried(perturbation: Perturbation, ready: Prepared, levels: int, number: int
     when it is run."""
     inputs = ready.evaluation.inputs
     try:
-        fitted, few = perturbation.fitted(inputs), ready.codec.encode(inputs[:_TRIED])
+        fitted, few = perturbation.fitted(inputs), ready.codec.encode(inputs[:_TRIED].copy())
         return np.asarray(fitted.apply(few, levels, np.random.default_rng(number)))
     except Exception:  # noqa: BLE001 - a perturbation may be anybody's
         return None

@@ -14,6 +14,7 @@ from opmon.robustness._anchors import Anchors
 from opmon.robustness.codecs import Unchanged
 from opmon.robustness.evaluation import Evaluation, judged
 from opmon.robustness.measured import Measured, Plan
+from opmon.robustness.perturbations.base import Custom
 from opmon.robustness.run import Subject, measure
 from opmon.robustness.running import Budget, Checkpoint, Running, anchor_tests
 from opmon.robustness.space import Space
@@ -168,6 +169,25 @@ def test_weights_count(synthetic: Callable[..., Any]) -> None:
     made = Subject.of(falls_above(4), Evaluation(inputs, np.zeros(100, int), weights), [Add(0)], Unchanged(), plan)
     found = measure(made.look, Space(("a",)).of([()]), 100, plan, weights=made.evaluation.weights)
     assert found.share[0] == pytest.approx(0.75)
+
+
+def added(inputs: NDArray[Any], severity: int, rng: np.random.Generator) -> NDArray[Any]:
+    return inputs + severity * np.array([1.0, 0, 0])
+
+
+def added_in_place(inputs: NDArray[Any], severity: int, rng: np.random.Generator) -> NDArray[Any]:
+    inputs[:, 0] += severity
+    return inputs
+
+
+def test_a_function_that_changes_its_array_in_place_changes_no_other_test() -> None:
+    plan, found = Plan(half_width=None), []
+    for function in (added, added_in_place):
+        made = replace(subject(plan), perturbations=(Custom(function), Add(1), Custom(function)))
+        before = made.evaluation.inputs.copy()
+        found.append(measure(made.look, SPACE.tests(0, 2), 400, plan).right)
+        assert np.array_equal(made.evaluation.inputs, before)
+    assert np.array_equal(*found)
 
 
 def test_perturbation_that_changes_the_shape_is_named() -> None:

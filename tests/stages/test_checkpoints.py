@@ -118,6 +118,20 @@ def test_a_perturbation_whose_code_has_changed_is_another(tmp_path: Path, monkey
     assert keys[0] == keys[1] != keys[2]
 
 
+def test_the_key_of_a_function_that_works_in_place_leaves_the_inputs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ready = ready_with(write_model(tmp_path / "model.onnx", [1, 1, 1]))
+    before = ready.evaluation.inputs.copy()
+    monkeypatch.syspath_prepend(str(tmp_path))
+    code = "def rain(inputs, severity, rng):\n    inputs += severity\n    return inputs\n"
+    (tmp_path / "weather_in_place.py").write_text(code)
+    settings = RobustnessSettings(kind="table", perturbations=["weather_in_place:rain"], min_inputs=2)
+    keys = {content_key(tmp_path / "model.onnx", ready, settings, 0) for _ in range(2)}
+    assert len(keys) == 1
+    assert np.array_equal(ready.evaluation.inputs, before)
+
+
 def test_a_perturbation_that_fails_has_a_key(tmp_path: Path) -> None:
     """The run itself says how it fails."""
     path = write_model(tmp_path / "model.onnx", [1, 1, 1])

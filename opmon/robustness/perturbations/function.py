@@ -9,7 +9,7 @@ from opmon.robustness.perturbations.base import Custom
 
 
 def by_path(path: str) -> Custom:
-    """The function ``(inputs, severity, rng) -> inputs`` at ``module:function``."""
+    """The function ``(inputs, severity, rng) -> inputs`` at ``module:function``; it may change them in place."""
     module, _, name = path.partition(":")
     if not module or not name:
         raise PluginError(f"a function is named as module:function, such as mine.weather:fog; got {path!r}")
