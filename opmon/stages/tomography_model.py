@@ -49,15 +49,25 @@ class _Feeding:
     def tensors(self, values: Array) -> dict[str, Array]:
         if len(self.parts) == 1:
             name, _, shape, dtype = self.parts[0]
-            return {name: values.reshape(-1, *shape).astype(dtype, copy=False)}
+            return {name: _of_type(values, name, dtype).reshape(-1, *shape)}
         found, at = {}, 0
         for name, width, shape, dtype in self.parts:
             part = values[:, at : at + width]
             if np.issubdtype(dtype, np.integer):
                 part = np.rint(part)
-            found[name] = part.reshape(-1, *shape).astype(dtype)
+            found[name] = _of_type(part, name, dtype).reshape(-1, *shape)
             at += width
         return found
+
+
+def _of_type(values: Array, name: str, dtype: np.dtype[np.generic]) -> Array:
+    """The values as the model's input ``name`` takes them: whole numbers have none for what is missing."""
+    if dtype.kind in "iub" and values.dtype.kind == "f" and not np.isfinite(values).all():
+        raise InputError(
+            f"a perturbation left values of the model's input {name} missing or infinite, and it takes {dtype}, which "
+            "has no such value: for the perturbation missing say fill: median, or name other columns"
+        )
+    return values.astype(dtype, copy=False)
 
 
 def prepared(

@@ -12,6 +12,7 @@ from opmon import plugins
 from opmon.abc import Perturbation
 from opmon.errors import InputError
 from opmon.robustness.codecs import Pictures
+from opmon.robustness.perturbations.table import Missing
 from tests.builtin import built_in
 
 IMAGES = [name for name in built_in("perturbation") if name.startswith("image.")]
@@ -126,6 +127,17 @@ def test_table_swap_keeps_what_columns_hold() -> None:
     table = np.random.default_rng(0).integers(0, 3, (500, 2)).astype(float)
     after = plugins.make("perturbation", "table.swap").fitted(table).apply(table, 5, np.random.default_rng(0))
     assert set(np.unique(after)) <= {0.0, 1.0, 2.0}
+
+
+def test_whole_numbers_are_never_missing() -> None:
+    """As one of them, NaN would be −9,223,372,036,854,775,808."""
+    table, rng = np.arange(40).reshape(20, 2), np.random.default_rng(0)
+    with pytest.raises(InputError, match="takes int64 takes no missing value: say fill: median"):
+        Missing(fill="nan").fitted(table).apply(table, 5, rng)
+    filled = Missing().fitted(table).apply(table, 5, rng)
+    assert filled.dtype == table.dtype
+    assert 0 <= filled.min() <= filled.max() < 40
+    assert np.isnan(Missing(fill="nan").apply(table.astype(np.float32), 5, rng)).any()
 
 
 def test_table_categories_are_not_scaled() -> None:

@@ -90,7 +90,7 @@ class Missing(_OnColumns):
     amounts: tuple[float, ...] = (0.05, 0.1, 0.2, 0.3, 0.4)
     """Shares of the cells that are lost, one for each severity, the mildest first."""
     fill: str = "median"
-    """What replaces a lost value: median, or nan."""
+    """What replaces a lost value: median, or nan, which whole numbers have none of."""
 
     def __post_init__(self) -> None:
         require_table("amounts", self.amounts, 0, 1)
@@ -98,6 +98,8 @@ class Missing(_OnColumns):
             raise InputError(f"fill is median or nan; got {self.fill!r}")
 
     def apply(self, inputs: Table, severity: int, rng: np.random.Generator) -> Table:
+        if self.fill == "nan" and not np.issubdtype(inputs.dtype, np.floating):
+            raise InputError(f"a model that takes {inputs.dtype} takes no missing value: say fill: median")
         columns = self._any(inputs.shape[1])
         lost = rng.random(inputs.shape)[:, columns] < self._amount(severity)
         middle = np.nanmedian(inputs.astype(np.float64), axis=0) if self.middle is None else self.middle
