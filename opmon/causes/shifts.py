@@ -91,13 +91,19 @@ def values_of(feature: Feature, condition: Condition) -> Floats:
 
 
 def is_clock(feature: Feature, moments: Moments) -> bool:
-    """Whether a column tells little else than when an input came."""
+    """Whether a column tells little else than when an input came: it grows all the time.
+
+    One that steps once or twice, such as the number of a release, may be what has changed: inputs of the same value
+    share their ranks, and with up to three values hardly follow time. Those of one moment came in their order.
+    """
+    from scipy.stats import rankdata
+
     if not isinstance(feature, Measurements) or feature.is_named:
         return False
     known = np.isfinite(feature.values)
     if known.sum() < 10 or len(np.unique(moments.at[known])) < 2 or len(np.unique(feature.values[known])) < 2:
         return False
-    value, moment = (np.argsort(np.argsort(each[known], kind="stable")) for each in (feature.values, moments.at))
+    value, moment = rankdata(feature.values[known]), rankdata(moments.at[known], method="ordinal")
     return bool(np.corrcoef(value, moment)[0, 1] > CLOCK)
 
 

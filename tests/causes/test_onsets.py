@@ -136,6 +136,39 @@ def test_a_counter_is_no_difference() -> None:
     assert not any("request" in words for group in found.groups for words in group.words)
 
 
+def without_timestamps(when: Moments) -> Moments:
+    """All inputs of a round came when it began; the newest round comes first, as a monitor reads them."""
+    order = np.argsort(-when.rounds, kind="stable")
+    return Moments(when.rounds[order].astype(np.float64), when.rounds[order], when.starts)
+
+
+@pytest.mark.parametrize("when", [moments(2, 600), without_timestamps(moments(2, 600))], ids=["timed", "by rounds"])
+def test_a_number_that_steps_once_is_what_has_changed(when: Moments) -> None:
+    rng, made = columns(when, 7)
+    late = when.rounds == 2
+    made["version"] = late.astype(np.float64)
+    failed = rng.random(len(late)) < np.where(late, 0.3, 0.08)
+    found = grouped(when, made, failed)
+    assert found.onset is not None
+    assert found.shift is not None
+    assert found.shift.words.startswith("version over ")
+    assert (found.shift.since, found.shift.before) == (1.0, 0.0)
+
+
+@pytest.mark.parametrize("rounds", [2, 8])
+def test_clocks_are_no_difference_without_timestamps(rounds: int) -> None:
+    """A counter, and a day of each round."""
+    when = without_timestamps(moments(rounds, 1200 // rounds))
+    rng, made = columns(when, 8)
+    order = np.argsort(when.rounds, kind="stable")
+    made["request"] = np.argsort(order).astype(np.float64)
+    made |= {"day": when.rounds.astype(np.float64)} if rounds > 3 else {}
+    failed = rng.random(len(when.at)) < np.where(when.rounds > rounds // 2, 0.3, 0.08)
+    found = grouped(when, made, failed)
+    assert found.onset is not None
+    assert found.shift is None
+
+
 def life(seed: int) -> tuple[Moments, NDArray[np.bool_], NDArray[np.float64]]:
     """A healthy monitor: one share of failures for ever, of rounds of other sizes and designs. The later ones draw
     what looks suspicious more often, and there lie the failures."""
