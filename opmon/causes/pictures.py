@@ -97,12 +97,13 @@ def _statistics(stack: Numbers) -> dict[str, Numbers]:
 
 
 def _smaller(stack: Numbers) -> Numbers:
-    """With at most :data:`LARGEST` pixels a side, by the means of blocks."""
+    """With at most :data:`LARGEST` pixels a side, by the means of blocks; of a thin picture at least three are left."""
     step = -(-max(stack.shape[1:]) // LARGEST)
     if step == 1:
         return stack
-    height, width = (side // step * step for side in stack.shape[1:])
-    blocks = stack[:, :height, :width].reshape(len(stack), height // step, step, width // step, step)
+    down, across = (min(step, side // 3) for side in stack.shape[1:])
+    height, width = stack.shape[1] // down, stack.shape[2] // across
+    blocks = stack[:, : height * down, : width * across].reshape(len(stack), height, down, width, across)
     return np.asarray(blocks.mean(axis=(2, 4)))
 
 

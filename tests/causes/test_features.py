@@ -71,6 +71,14 @@ def test_what_is_wrong_with_pictures_is_measured(name: str, harm: object, words:
     assert (harmed[:, None] > usual[None, :]).mean() > 0.95
 
 
+@pytest.mark.parametrize("shape", [(8, 600), (16, 1000), (1500, 28), (4, 5000), (64, 4000, 3), (4, 4)], ids=str)
+def test_a_long_thin_picture_is_measured_beside_others(shape: tuple[int, ...]) -> None:
+    usual = list(pictures()[:30])
+    found = picture_features([*usual, np.random.default_rng(0).random(shape)])
+    assert {each.name for each in found} > {each.name for each in picture_features(usual)}
+    assert all(np.isfinite(each.values[-1]) for each in found)
+
+
 def test_pictures_may_be_missing_and_of_several_sizes_and_colours() -> None:
     some = [np.zeros((8, 8)), None, np.random.default_rng(0).random((200, 100, 3)), np.ones((2, 2))]
     (brightness,) = (each for each in picture_features(some) if each.name == "brightness")
