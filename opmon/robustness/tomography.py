@@ -88,8 +88,8 @@ def assembled(
         shared[places] = surrogate.shared
     rows = [at[key] for key in measured.tests.chains()]
     keep = np.ones(len(rows), bool)
-    if surrogate is not None:  # the surrogate knows a measured test better than its own inputs do
-        keep = measured.tests.order <= 2
+    if surrogate is not None:  # it knows a test better than a part of the inputs does; all of them are counted
+        keep = (measured.tests.order <= 2) | (measured.seen == measured.right.shape[1])
     chosen = np.array(rows)[keep]
     share[chosen], error[chosen], shared[chosen] = measured.share[keep], measured.error[keep], measured.error[keep]
     low[chosen], high[chosen] = measured.low[keep], measured.high[keep]

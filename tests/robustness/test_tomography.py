@@ -15,6 +15,7 @@ from opmon.robustness.evaluation import Evaluation
 from opmon.robustness.measured import Plan
 from opmon.robustness.quality import kernel_distance, population_shift, text_distance
 from opmon.robustness.result import Tomography
+from opmon.robustness.run import Subject
 from opmon.robustness.running import Budget
 from opmon.robustness.space import Space
 from opmon.robustness.tomography import tomography
@@ -115,6 +116,31 @@ def test_against_the_full_truth(digits: tuple[Any, Any, Any], mapped: Tomography
     assert np.abs(mapped.share - full.share).mean() < 0.02
     for name in ("Q1", "Q3", "Q5", "Q7", "Q12"):
         assert abs(mapped.ask(name).value - full.ask(name).value) < 0.02
+
+
+@pytest.mark.parametrize("half_width", [None, 0.03])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_a_test_of_all_inputs_is_told_as_counted(half_width: float | None, weighted: bool) -> None:
+    rng = np.random.default_rng(0)
+
+    def model(values: np.ndarray) -> np.ndarray:
+        return (values.sum(axis=1) > 2).astype(int)
+
+    inputs, names, plan = rng.normal(1, 1, (300, 3)), ("noise", "shift", "scale"), Plan(half_width)
+    weights = rng.gamma(2.0, 1.0, 300) if weighted else None
+    evaluation = Evaluation(inputs, model(inputs), weights)
+    made = [plugins.make("perturbation", f"table.{name}") for name in names]
+    found = tomography(model, evaluation, made, Space(names), Unchanged(), plan=plan)
+    subject = Subject.of(model, evaluation, made, Unchanged(), plan)
+    whole = np.flatnonzero(found.seen == 300)
+    assert ((found.tests.order >= 3) & (found.seen == 300)).any() or half_width is not None
+    for row in whole.tolist():
+        right = model(subject.perturbed(found.tests.steps(row), 300)) == subject.truth
+        assert found.share[row] == pytest.approx(np.average(right, weights=subject.evaluation.weights), abs=1e-9)
+    for alike in (found.low, found.high):
+        assert alike[whole] == pytest.approx(found.share[whole], abs=1e-9)
+    assert not found.error[whole].any()
+    assert not found.shared[whole].any()
 
 
 def test_text_end_to_end() -> None:
