@@ -107,6 +107,7 @@ class RobustnessSettings(Part):
             raise at_key("max_inputs", f"must be at least min_inputs, which is {self.min_inputs}")
         try:
             space = self.space
+            space.check_runs()
         except InputError as exc:
             raise at_key("perturbations", str(exc)) from None
         for name, query in self.queries.items():

@@ -21,12 +21,11 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.spatial.distance import cdist
 
 from opmon.robustness.space import Tests
 from opmon.types import Floats
 
-MOST_TESTS = 2000
-"""The most tests of which the covariance is fitted."""
 _PSEUDO, _NUGGET, _INFLATION, _NEAR = 30.0, 1e-3, 1.4, 5e-4
 
 
@@ -91,9 +90,12 @@ def completed(table: Floats, prior: Floats, weights: Floats, start: Floats, roun
 def similar(tests: Tests, levels: int) -> Floats:
     """The prior correlation of tests: the less, the further their severities (and orders of application) are apart."""
     places = tests.severities / levels
-    apart = np.abs(places[:, None] - places[None]).sum(axis=2)
-    apart += 0.2 * (tests.ranks[:, None] != tests.ranks[None]).any(axis=2)
-    return np.asarray(np.exp(-apart))
+    apart = cdist(places, places, "cityblock")
+    turned = np.zeros(apart.shape, np.bool_)
+    for rank in tests.ranks.T:  # one by one: a table of tests × tests is large enough
+        turned |= rank[:, None] != rank[None]
+    np.add(apart, 0.2, out=apart, where=turned)
+    return np.asarray(np.exp(np.negative(apart, out=apart), out=apart))
 
 
 _Pattern = tuple[slice, NDArray[np.int64], NDArray[np.int64]]

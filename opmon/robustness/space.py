@@ -19,6 +19,9 @@ from numpy.typing import NDArray
 from opmon.errors import InputError
 
 MOST_TESTS = 1_000_000
+MOST_PAIRED = 5000
+"""The most tests of one and two perturbations. All of them are run, and memory grows with the square of their number:
+several tables of 200 MB."""
 Step = tuple[int, int]
 """One perturbation of a test: its number in the space, and its severity."""
 
@@ -111,6 +114,15 @@ class Space:
         """The number of tests of one order."""
         arrangements = math.perm if self.ordered else math.comb
         return int(arrangements(len(self.names), order) * self.levels**order)
+
+    def check_runs(self) -> None:
+        """Raise an error where there are more tests of order ≤ 2 than can be run; results of as many can be read."""
+        paired = sum(self.count(order) for order in range(min(self.highest, 2) + 1))
+        if paired > MOST_PAIRED:
+            raise InputError(
+                f"{len(self.names)} perturbations with {self.levels} severities make {paired:,} tests of one and two, "
+                f"all of which are run; at most {MOST_PAIRED:,} can be: name fewer perturbations, or say max_order: 1"
+            )
 
     def tests(self, low: int = 0, high: int | None = None) -> Tests:
         """The tests with an order from ``low`` to ``high``, lowest order first."""

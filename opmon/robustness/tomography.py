@@ -49,6 +49,7 @@ def tomography(
     plan = plan or Plan()
     if len(perturbations) != len(space.names):
         raise InputError(f"one perturbation for each of {', '.join(space.names)}; got {len(perturbations)}")
+    space.check_runs()
     subject = Subject.of(model, evaluation, perturbations, codec, plan)
     weights = subject.evaluation.weights
     running = Running(subject.look, space, len(evaluation), weights, plan, budget or Budget(), level, progress, save)

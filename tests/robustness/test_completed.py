@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,7 @@ import pytest
 from opmon.robustness._completed import completed, similar
 from opmon.robustness.measured import Plan, block_orders
 from opmon.robustness.space import Space
-from opmon.robustness.surrogates._pairs import smoothed
+from opmon.robustness.surrogates._pairs import _parts, smoothed
 
 SPACE = Space(("a", "b"))
 
@@ -36,6 +37,32 @@ def with_holes(tests: Any, truth: np.ndarray, share: float) -> np.ndarray:
 def filled(tests: Any, table: np.ndarray, weights: np.ndarray | None = None) -> Any:
     weights = np.ones(table.shape[1]) if weights is None else weights
     return completed(table, similar(tests, 5), weights, np.nanmean(table, axis=1))
+
+
+@pytest.mark.parametrize("table", [similar, lambda tests, levels: _parts(tests, levels, 1.0)], ids=["all", "pairs"])
+def test_memory_does_not_grow_with_perturbations(table: Any) -> None:
+    peaks = []
+    for names in ("abcd", "abcdefghijkl"):
+        tests = Space(tuple(names), max_order=3).tests().take(slice(500))
+        tracemalloc.start()
+        table(tests, 5)
+        peaks.append(tracemalloc.get_traced_memory()[1])
+        tracemalloc.stop()
+    assert peaks[1] < 1.1 * peaks[0]
+
+
+def test_all_tests_beside_each_other_take_one_table() -> None:
+    tests = Space(tuple("abcdefghijkl"), max_order=2).tests().take(slice(500))
+    tracemalloc.start()
+    similar(tests, 5)
+    assert tracemalloc.get_traced_memory()[1] < 1.5 * 500**2 * 8
+    tracemalloc.stop()
+
+
+def test_tests_are_the_less_similar_the_further_apart() -> None:
+    tests = Space(("a", "b"), ordered=True).of([[(0, 5)], [(0, 4)], [(0, 5), (1, 2)], [(1, 2), (0, 5)]])
+    apart = [[0, 0.2, 0.6, 0.6], [0.2, 0, 0.8, 0.8], [0.6, 0.8, 0, 0.2], [0.6, 0.8, 0.2, 0]]
+    assert similar(tests, 5) == pytest.approx(np.exp(-np.array(apart)))
 
 
 def test_without_holes_it_is_the_mean() -> None:

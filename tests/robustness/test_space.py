@@ -3,6 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from opmon.config.robustness import RobustnessSettings
 from opmon.errors import InputError
 from opmon.robustness.space import Space
 
@@ -61,3 +62,19 @@ def test_take_keeps_rows() -> None:
 def test_broken_space(arguments: dict[str, object], words: str) -> None:
     with pytest.raises(InputError, match=words):
         Space(**arguments)  # type: ignore[arg-type]
+
+
+def test_all_pairs_that_are_run_are_bounded() -> None:
+    """All eighteen of the papers may be run in pairs; results of more can be read, and single ones are run."""
+    Space(tuple(map(str, range(18))), max_order=2).check_runs()
+    many = tuple(map(str, range(21)))
+    Space(many, max_order=1).check_runs()
+    with pytest.raises(InputError, match=r"5,356 tests of one and two.*at most 5,000 can be.*max_order: 1"):
+        Space(many, max_order=2).check_runs()
+
+
+def test_a_configuration_that_cannot_be_run_is_refused() -> None:
+    own = [{"type": "noise", "name": f"noise{number}"} for number in range(21)]
+    with pytest.raises(ValueError, match="5,356 tests of one and two"):
+        RobustnessSettings(kind="table", perturbations=own, max_order=2)
+    assert RobustnessSettings(kind="table", perturbations=own, max_order=1).space.size == 106

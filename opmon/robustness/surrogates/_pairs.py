@@ -81,6 +81,7 @@ def _parts(tests: Tests, levels: int, reach: float) -> tuple[Floats, Floats]:
         squares += factor**2
     pair = (total**2 - squares) / 2
     # two tests of one pair in two orders have the same severities' places and other ranks
-    shared = (s[:, None] > 0) & (s[None] > 0)
-    turned = (shared & (tests.ranks[:, None] != tests.ranks[None])).sum(axis=2) > 1
-    return total, np.where(turned, 0.0, pair)
+    turned = np.zeros(pair.shape, np.int8)
+    for applied, rank in zip(s.T > 0, tests.ranks.T, strict=True):
+        turned += (applied[:, None] & applied[None]) & (rank[:, None] != rank[None])
+    return total, np.where(turned > 1, 0.0, pair)
