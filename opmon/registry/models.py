@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from sklearn.base import BaseEstimator
 
 _ADDRESS = re.compile(r"models:/(?P<name>[^/@]+)(?:@(?P<alias>[^/@]+)|/(?P<version>[^/@]+))")
-_CONVERTED = "-converted-2"
+_CONVERTED = "-converted-3"
 """Ends with the number of the way in which models are converted: a new one is not content with files of the old."""
 _LOGGED = re.compile(r"models:/(m-[^/]+)")
 

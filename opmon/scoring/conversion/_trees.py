@@ -1,9 +1,10 @@
-"""Converters of trees that compute as scikit-learn does: inputs in float32 whatever the rest takes, and whole votes."""
+"""Converters of trees that compute as scikit-learn does: inputs in float32, whole votes, and gaps to their own side."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from itertools import repeat
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
     from skl2onnx.common._container import ModelComponentContainer
     from skl2onnx.common._topology import Operator, Scope
     from sklearn.base import BaseEstimator
+    from sklearn.tree import BaseDecisionTree
 Converter: TypeAlias = "Callable[[Scope, Operator, ModelComponentContainer], None]"
 Options = Mapping[int, Mapping[str, object]]
 """Options of skl2onnx for parts of a model, by their id."""
@@ -32,7 +34,14 @@ def tree_converters() -> dict[type, Converter]:
     kinds += [
         getattr(tree, f"{name}Tree{task}") for name in ("Decision", "Extra") for task in ("Classifier", "Regressor")
     ]
-    return dict.fromkeys(kinds, _convert)
+    return {**dict.fromkeys(kinds, _convert), ensemble.IsolationForest: _convert_isolating}
+
+
+def _convert_isolating(scope: Scope, operator: Operator, container: ModelComponentContainer) -> None:
+    from skl2onnx.common._registration import get_converter
+
+    with _rewritten(scope, operator, container):
+        get_converter(operator.type)(scope, operator, container)
 
 
 def _convert(scope: Scope, operator: Operator, container: ModelComponentContainer) -> None:
@@ -81,11 +90,14 @@ def _in_single(scope: Scope, operator: Operator, container: ModelComponentContai
 
 @contextmanager
 def _rewritten(scope: Scope, operator: Operator, container: ModelComponentContainer) -> Iterator[None]:
-    """Write nodes with whole numbers where skl2onnx has truth values, and let forests count their votes."""
+    """Write whole numbers where skl2onnx has truth values, send gaps to their side, and let forests count votes."""
     write, trees = container.add_node, _trees_of_forest(operator.raw_operator)
+    written = _written_trees(operator.raw_operator)
 
     def rewrite(kind: str, inputs: Sequence[str], outputs: Sequence[str], **attributes: Any) -> None:
         attributes = dict(_attribute(name, value) for name, value in attributes.items())
+        if written is not None and kind.startswith("TreeEnsemble"):
+            attributes["nodes_missing_value_tracks_true"] = _gaps_to_the_left(next(written, ()), attributes)
         if kind == "TreeEnsembleClassifier" and trees:
             _count(scope, container, write, inputs, outputs, attributes, trees)
         else:
@@ -146,6 +158,32 @@ def _count(
     operator = scope.get_unique_operator_name("ArgMax")
     write("ArgMax", [names["votes"]], [names["at"]], name=operator, axis=1, keepdims=0)
     write("Gather", [names["names"], names["at"]], [label], name=scope.get_unique_operator_name("Gather"))
+
+
+def _written_trees(model: BaseEstimator) -> Iterator[Sequence[BaseDecisionTree]] | None:
+    """The trees in each node that skl2onnx writes of a model, node by node.
+
+    None of a model whose gaps skl2onnx sends where they belong, or that takes none.
+    """
+    from sklearn.ensemble import IsolationForest
+    from sklearn.ensemble._forest import BaseForest, ForestClassifier
+    from sklearn.tree import BaseDecisionTree
+
+    if isinstance(model, BaseDecisionTree):
+        return repeat([model])
+    if isinstance(model, IsolationForest):
+        return iter([[tree] for tree in model.estimators_])
+    if isinstance(model, ForestClassifier) and model.n_outputs_ > 1:  # a tree that is a leaf is written as a number
+        return iter([[tree] for tree in model.estimators_ if tree.tree_.node_count > 1])
+    return repeat(model.estimators_) if isinstance(model, BaseForest) else None
+
+
+def _gaps_to_the_left(trees: Sequence[BaseDecisionTree], attributes: Mapping[str, Any]) -> list[int]:
+    """For each node that is written of some trees whether NaN goes left there, which skl2onnx says of none."""
+    left = [tree.tree_.children_left for tree in trees]
+    if np.concatenate([*left, []]).clip(0).tolist() != list(attributes["nodes_truenodeids"]):
+        raise ModelError("its trees are not written in their order, so that none knows which way a gap goes")
+    return [int(way) for tree in trees for way in tree.tree_.missing_go_to_left]
 
 
 def _trees_of_forest(model: BaseEstimator) -> int:

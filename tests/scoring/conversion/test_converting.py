@@ -9,13 +9,15 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
-from sklearn.base import is_classifier
+from sklearn.base import is_classifier, is_regressor
 from sklearn.compose import ColumnTransformer
 from sklearn.discriminant_analysis import QuadraticDiscriminantAnalysis
 from sklearn.ensemble import (
     AdaBoostClassifier,
     BaggingClassifier,
+    BaggingRegressor,
     ExtraTreesClassifier,
+    ExtraTreesRegressor,
     GradientBoostingClassifier,
     HistGradientBoostingClassifier,
     HistGradientBoostingRegressor,
@@ -34,12 +36,13 @@ from sklearn.neighbors import NearestCentroid
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.svm import SVC, LinearSVC
-from sklearn.tree import DecisionTreeClassifier
+from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor, ExtraTreeClassifier
 
 from opmon.errors import ModelError
 from opmon.scoring.conversion.converting import convert
 from opmon.scoring.conversion.original import answers_of
 from opmon.scoring.scorer import Scorer
+from opmon.scoring.session import open_session
 from opmon.types import Batch, Signature
 from opmon.values import canonical_classes
 
@@ -135,6 +138,46 @@ def test_missing_numbers_go_where_the_trees_send_them(opened, signature) -> None
     assert share(opened(model, signature), model, lists(GAPS[ASK]), GAPS[ASK]) == 1
 
 
+SPLITS: dict[str, Any] = {
+    "tree": DecisionTreeClassifier(random_state=0),
+    "number of a tree": DecisionTreeRegressor(random_state=0),
+    "random tree": ExtraTreeClassifier(random_state=0),
+    "forest": RandomForestClassifier(10, random_state=0),
+    "number of a forest": RandomForestRegressor(10, random_state=0),
+    "extra trees": ExtraTreesClassifier(10, random_state=0),
+    "number of extra trees": ExtraTreesRegressor(10, random_state=0),
+    "bagging": BaggingClassifier(DecisionTreeClassifier(random_state=0), 5, random_state=0),
+    "number of bagging": BaggingRegressor(DecisionTreeRegressor(random_state=0), 5, random_state=0),
+    "search": GridSearchCV(DecisionTreeClassifier(random_state=0), {"max_depth": [3, 9]}, cv=2),
+    "stacking": StackingClassifier([("tree", TREE), ("extra", ExtraTreeClassifier(random_state=0))], TREE, cv=2),
+    "voting": VotingClassifier([("tree", TREE), ("extra", ExtraTreeClassifier(random_state=0))], voting="soft"),
+    "isolation": IsolationForest(n_estimators=10, random_state=0),
+}
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("seen", [GAPS, ROWS], ids=["with gaps", "without"])
+@pytest.mark.parametrize("name", SPLITS)
+def test_missing_numbers_go_where_each_tree_sends_them(name, seen) -> None:
+    model = SPLITS[name].fit(seen[FIT], CENTRES[TRUTH[FIT], 0] if is_regressor(SPLITS[name]) else TRUTH[FIT])
+    assert np.abs(answered(model, GAPS[ASK])[:, 0] - model.predict(GAPS[ASK])).max() < 1e-5
+
+
+def test_missing_numbers_go_where_the_trees_of_several_labels_send_them() -> None:
+    several = np.stack([TRUTH > 1, TRUTH % 2], axis=1).astype(int)
+    for model in (ExtraTreesClassifier(10, random_state=0), RandomForestClassifier(10, max_depth=1, random_state=0)):
+        model.fit(GAPS[FIT], several[FIT])
+        assert (answered(model, GAPS[ASK]) == model.predict(GAPS[ASK])).all()
+
+
+def answered(model: Any, rows: np.ndarray) -> np.ndarray:
+    """The first output of the converted model, a row for each of ``rows``."""
+    session = open_session(convert(model), "cpu", 1)
+    given = rows.astype({"double": np.float64, "float": np.float32}[session.inputs[0].kind])
+    (found,) = session.run([session.outputs[0].name], {"X": given})
+    return found.reshape(len(rows), -1)
+
+
 @pytest.mark.parametrize("kind", [RandomForestClassifier, ExtraTreesClassifier])
 @pytest.mark.parametrize("classes", [2, 4])
 def test_even_votes_are_settled_alike_in_batches_of_any_size(opened, kind, classes) -> None:
@@ -155,8 +198,6 @@ REGRESSIONS: list[Any] = [
 
 @pytest.mark.parametrize("model", REGRESSIONS, ids=lambda model: type(model).__name__)
 def test_a_converted_regression_gives_the_same_numbers(tmp_path, model) -> None:
-    from opmon.scoring.session import open_session
-
     model.fit(LATE[FIT], ROWS[FIT, 0])
     session = open_session(convert(model), "cpu", 1)
     given = LATE[ASK].astype({"double": np.float64, "float": np.float32}[session.inputs[0].kind])
