@@ -31,7 +31,7 @@ def compared(
     except OpmonError as exc:
         return Finding(about, "warning", f"not compared with the original: {exc}")
     if found.enough:
-        return Finding(about, "ok", str(found))
+        return Finding(about, "ok" if found.whole else "warning", str(found))
     if monitor.columns.prediction is None:
         return Finding(about, "problem", f"{found.refusal} {STOPS}", needs_change=True)
     return Finding(about, "warning", found.refusal)

@@ -359,8 +359,9 @@ def test_with_trust_a_network_is_exported_and_compared(
     assert monitor["classes"] == {"paid": 0, "default": 1}
     assert "converted from PyTorch; 300 of 300 answers of the converted model are those of the original" in out
     assert Monitor.from_settings(load(tmp_path / "opmon.yaml"), "network").advance().problems == []
-    (kept,) = (tmp_path / ".opmon").rglob("compared.json")
-    assert json.loads(kept.read_text()) == {"inputs": ROWS, "equal": ROWS}
+    (kept,) = (tmp_path / ".opmon").rglob("compared-*.json")
+    told = json.loads(kept.read_text())
+    assert (told["inputs"], told["equal"], told["refused"]) == (ROWS, ROWS, 0)
 
 
 @pytest.mark.filterwarnings("ignore")

@@ -14,6 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 import yaml
 from onnx import TensorProto, helper, numpy_helper
+from sklearn.ensemble import GradientBoostingClassifier
 from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.model_selection import TunedThresholdClassifierCV
 
@@ -21,6 +22,7 @@ from opmon.checks import Finding, check_monitor
 from opmon.checks.trial import STOPS
 from opmon.config import Settings
 from opmon.scoring.conversion.converting import convert
+from opmon.scoring.conversion.original import Refusals, answered
 from opmon.stages.originals import Agreement
 from opmon.store import rounds
 
@@ -81,7 +83,7 @@ def test_a_conversion_that_answers_alike_says_so(workbench, plain) -> None:
     told = "200 of 200 answers of the converted model are those of the original"
     assert (finding.level, finding.message) == ("ok", told)
     assert advance(workbench, convert_sklearn=True) == ([], told)
-    assert len(list((workbench.folder / ".opmon").rglob("compared.json"))) == 1
+    assert len(list((workbench.folder / ".opmon").rglob("compared-*.json"))) == 1
 
 
 @pytest.fixture
@@ -139,6 +141,74 @@ def test_an_original_that_does_not_answer_is_told_as_not_compared(workbench, pla
     assert "not compared with the original: the original does not answer" in finding.message
     assert advance(workbench, convert_sklearn=True) == ([], None)
     assert "was converted, and not compared with its original" in caplog.text
+
+
+@pytest.fixture
+def boosting(workbench: Any) -> Any:
+    """A model of trees that scikit-learn asks for no gaps, and a window with some."""
+    path = workbench.write_window()
+    table = pq.read_table(path)
+    pixels = np.stack(table["pixels"].to_pylist())
+    pixels[[7, 150], 20] = np.nan
+    lists = pa.FixedSizeListArray.from_arrays(pa.array(pixels.ravel()), 64)
+    pq.write_table(table.set_column(2, "pixels", lists), path)
+    kind = GradientBoostingClassifier(n_estimators=2, max_depth=2)
+    return kind.fit(workbench.images[:600], workbench.targets[:600])
+
+
+def test_inputs_that_the_original_refuses_are_left_out_and_told(workbench, boosting, caplog) -> None:
+    log_sklearn(workbench, boosting, "refusing")
+    (finding,) = findings(workbench, "conversion", convert_sklearn=True)
+    told = (
+        "198 of 198 answers of the converted model are those of the original; the original refuses 2 inputs that the "
+        "converted model answers (ValueError: Input X contains NaN)"
+    )
+    assert (finding.level, finding.message) == ("warning", told)
+    assert advance(workbench, convert_sklearn=True) == ([], told)
+    assert told in caplog.text
+
+
+def test_an_unlike_conversion_is_refused_though_the_original_refuses_an_input(workbench, boosting, tmp_path) -> None:
+    (tmp_path / "other.onnx").write_bytes(convert(boosting))
+    boosting.fit(workbench.images[:600], workbench.targets[:600] // 2)
+    log_sklearn(workbench, boosting, "unlike", tmp_path / "other.onnx")
+    (finding,) = findings(workbench, "conversion", convert_sklearn=True)
+    assert (finding.level, finding.needs_change) == ("problem", True)
+    assert "of 198 answers" in finding.message
+    (problem,), _ = advance(workbench, convert_sklearn=True)
+    assert "another model would be judged; the original refuses 2 inputs" in problem
+
+
+class Picky:
+    """Answers its input, unless that is among ``refused``; counts how often it is asked."""
+
+    def __init__(self, *refused: int) -> None:
+        self.refused, self.asked = refused, 0
+
+    def predict(self, rows: np.ndarray) -> np.ndarray:
+        self.asked += 1
+        if np.isin(rows, self.refused).any():
+            raise ValueError("no such number")
+        return rows[:, 0]
+
+
+@pytest.mark.parametrize("refused", [(), (0,), (999,), (3, 4, 500), tuple(range(1000))])
+def test_an_input_that_is_refused_costs_itself_alone(refused) -> None:
+    model, refusals = Picky(*refused), Refusals(most=20)
+    places, answers = answered(model, {"X": np.arange(1000.0)[:, None]}, refusals)
+    left = min(len(refused), 20)
+    assert places.tolist() == answers.tolist() == sorted(set(range(1000)) - set(refused))
+    assert (refusals.count, refusals.unasked) == (left, len(refused) - left)
+    assert refusals.reason == ("ValueError: no such number" if refused else "")
+    assert model.asked <= 1 + 2 * 10 * left
+
+
+def test_an_original_that_refuses_too_many_inputs_is_not_asked_for_ever() -> None:
+    model, refusals = Picky(*range(0, 1000, 2)), Refusals(most=20)
+    places, _ = answered(model, {"X": np.arange(1000.0)[:, None]}, refusals)
+    assert 15 < len(places) < 25
+    assert refusals.count + refusals.unasked + len(places) == 1000
+    assert str(Agreement(20, 20, 20, 960, "no")).endswith("answers (no), and 960 inputs more it was not asked")
 
 
 def test_an_original_that_is_not_trusted_is_told_as_not_compared(workbench, plain, tmp_path) -> None:

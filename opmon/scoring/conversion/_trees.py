@@ -50,7 +50,11 @@ def _convert(scope: Scope, operator: Operator, container: ModelComponentContaine
     write, categories = get_converter(operator.type), getattr(operator.raw_operator, "is_categorical_", None)
     if categories is not None and categories.any():
         raise ModelError("its trees split by categories, and skl2onnx takes these for numbers")
-    with _in_single(scope, operator, container), _rewritten(scope, operator, container):
+    with (
+        _in_single(scope, operator, container),
+        _raised(scope, operator, container),
+        _rewritten(scope, operator, container),
+    ):
         if _compares_doubles(operator):
             kind = "TreeEnsembleClassifier" if operator.type.endswith("Classifier") else "TreeEnsembleRegressor"
             write(scope, operator, container, kind, "ai.onnx.ml", _WITH_TENSORS)
@@ -86,6 +90,27 @@ def _in_single(scope: Scope, operator: Operator, container: ModelComponentContai
     for own, output in zip(made, wanted, strict=True):
         if own is not output:
             apply_cast(scope, own.full_name, output.full_name, container, to=TensorProto.DOUBLE)
+
+
+@contextmanager
+def _raised(scope: Scope, operator: Operator, container: ModelComponentContainer) -> Iterator[None]:
+    """Let a regression of counts or sizes answer e to the sum of its trees; skl2onnx gives the sum."""
+    from skl2onnx.common.data_types import FloatTensorType
+
+    link = type(getattr(getattr(operator.raw_operator, "_loss", None), "link", None)).__name__
+    if operator.type != "SklearnHistGradientBoostingRegressor" or link == "IdentityLink":
+        yield
+        return
+    if link != "LogLink":
+        raise ModelError(f"its answers are not the sums of its trees ({link}), and opmon does not know what they are")
+    (answer,) = operator.outputs
+    summed = scope.declare_local_variable("summed", FloatTensorType())
+    operator.outputs.set_element(0, summed)
+    try:
+        yield
+    finally:
+        operator.outputs.set_element(0, answer)
+    container.add_node("Exp", [summed.full_name], [answer.full_name], name=scope.get_unique_operator_name("Exp"))
 
 
 @contextmanager

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from opmon.abc import ModelFile
 from opmon.errors import ModelError
@@ -18,6 +20,53 @@ from opmon.types import Array
 if TYPE_CHECKING:
     import pandas as pd
     from sklearn.base import BaseEstimator
+
+
+class Refused(ModelError):
+    """The original raises an error for some inputs, or for one of them."""
+
+
+@dataclass
+class Refusals:
+    """The inputs that an original refuses, with the first reason; after ``most`` of them it is not asked any more."""
+
+    most: int
+    count: int = 0
+    unasked: int = 0
+    reason: str = ""
+
+    def add(self, reason: str) -> None:
+        self.count, self.reason = self.count + 1, self.reason or reason
+
+
+def answered(
+    model: BaseEstimator | ModelFile, tensors: Mapping[str, Array], refusals: Refusals
+) -> tuple[NDArray[np.int64], Array]:
+    """The inputs that the model answers, by their places, and its predictions for them.
+
+    Where it refuses them all at once it is asked in halves: one input that it refuses costs itself alone.
+    """
+    count = len(next(iter(tensors.values())))
+    found = list(_by_halves(model, tensors, np.arange(count), refusals))
+    if not found:
+        return np.empty(0, np.int64), np.empty(0)
+    return np.concatenate([places for places, _ in found]), np.concatenate([answers for _, answers in found])
+
+
+def _by_halves(
+    model: BaseEstimator | ModelFile, tensors: Mapping[str, Array], places: NDArray[np.int64], refusals: Refusals
+) -> Iterator[tuple[NDArray[np.int64], Array]]:
+    if refusals.count >= refusals.most:
+        refusals.unasked += len(places)
+        return
+    try:
+        yield places, answers_of(model, {name: values[places] for name, values in tensors.items()})
+    except Refused as exc:
+        if len(places) == 1:
+            refusals.add(str(exc))
+            return
+        for half in np.array_split(places, 2):
+            yield from _by_halves(model, tensors, half, refusals)
 
 
 def answers_of(model: BaseEstimator | ModelFile, tensors: Mapping[str, Array]) -> Array:
@@ -32,7 +81,7 @@ def answers_of(model: BaseEstimator | ModelFile, tensors: Mapping[str, Array]) -
     except ModelError:
         raise
     except Exception as exc:  # the model's own code may fail in any way
-        raise ModelError(f"the original does not answer: {type(exc).__name__}: {first_line(exc)}") from exc
+        raise Refused(f"{type(exc).__name__}: {first_line(exc)}") from exc
 
 
 def _given(model: BaseEstimator, tensors: Mapping[str, Array]) -> Array | pd.DataFrame:

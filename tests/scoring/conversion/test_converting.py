@@ -170,9 +170,9 @@ def test_missing_numbers_go_where_the_trees_of_several_labels_send_them() -> Non
         assert (answered(model, GAPS[ASK]) == model.predict(GAPS[ASK])).all()
 
 
-def answered(model: Any, rows: np.ndarray) -> np.ndarray:
+def answered(model: Any, rows: np.ndarray, signature: Signature | None = None) -> np.ndarray:
     """The first output of the converted model, a row for each of ``rows``."""
-    session = open_session(convert(model), "cpu", 1)
+    session = open_session(convert(model, signature), "cpu", 1)
     given = rows.astype({"double": np.float64, "float": np.float32}[session.inputs[0].kind])
     (found,) = session.run([session.outputs[0].name], {"X": given})
     return found.reshape(len(rows), -1)
@@ -204,6 +204,16 @@ def test_a_converted_regression_gives_the_same_numbers(tmp_path, model) -> None:
     (found,) = session.run([session.outputs[0].name], {"X": given})
     wanted = model.predict(LATE[ASK])
     assert np.abs(found.reshape(-1) - wanted).max() < 1e-5 * wanted.std() + 1e-9
+
+
+@pytest.mark.parametrize("loss", ["poisson", "gamma"])
+@pytest.mark.parametrize("kind", ["double", "float"])
+def test_counts_and_sizes_are_what_the_trees_sum_up_to_the_logarithm_of(loss, kind) -> None:
+    truth = np.exp(ROWS[:, 0]) + (loss == "gamma")
+    model = HistGradientBoostingRegressor(loss=loss, max_iter=5).fit(GAPS[FIT], truth[FIT])
+    rows = GAPS[ASK].astype({"double": np.float64, "float": np.float32}[kind])
+    found = answered(model, rows, Signature(tensors=((None, kind, (-1, 5)),)))
+    np.testing.assert_allclose(found[:, 0], model.predict(rows), rtol=1e-5)
 
 
 WORDS = ["great film", "Großer Ärger", "a dull film", "dull and bad", "great fun", "bad Ärger", "großer Spaß", "fun"]
