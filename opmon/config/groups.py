@@ -50,12 +50,14 @@ class TextSettings(Part):
 class MissingSettings(Part):
     """What the model is given where an input has no value: NaN and empty text, unless told otherwise.
 
+    A converted model whose encoders learned what to make of missing texts is given these as such.
+
     A column that holds nothing in a whole round, or in files of it, stops it, for it may have been renamed: those in
     ``empty`` may hold nothing.
     """
 
     numbers: Number | None = None
-    text: str = ""
+    text: str | None = None
     refuse: bool = False
     empty: tuple[str, ...] = ()
 

@@ -23,7 +23,7 @@ from opmon.scoring.graph.compiled import (
     serialised,
     variable_outputs,
 )
-from opmon.scoring.graph.file import read_model
+from opmon.scoring.graph.file import MISSING_TEXT, metadata_of, read_model
 from opmon.scoring.outputs.meaning import Outputs, Scores
 from opmon.scoring.outputs.planning import plan_outputs
 from opmon.scoring.reference.fitted import Reference
@@ -42,6 +42,8 @@ class Loaded:
     outputs: Outputs
     variables: Mapping[str, str]
     functions: Mapping[str, ArrayFunction]
+    missing_text: str | None
+    """The word that the model takes for a missing text, where it knows one."""
 
 
 def load(
@@ -83,7 +85,8 @@ def load(
         session, lanes = _opened(serialised(compiled.model), device, threads, wide, path.parent)
         variables = {**variables, **compiled.outputs}
     sizes = Sizes.of(model, session.device, lanes, batch_size, session.threads)
-    return Loaded(Runner(session, sizes, lanes), outputs, variables, functions)
+    word = metadata_of(model, MISSING_TEXT)
+    return Loaded(Runner(session, sizes, lanes), outputs, variables, functions, word)
 
 
 def _opened(

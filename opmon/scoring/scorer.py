@@ -86,7 +86,7 @@ class Scorer:
         :class:`~opmon.scoring._running.Runner`.
         ``features`` and ``tensor`` name the columns that are fed; ``output`` and ``scores`` override what the graph
         tells. ``threshold`` is the score from which on a class holds, where several may.
-        ``missing`` says what is fed where a value is missing: NaN, unless told otherwise.
+        ``missing`` says what is fed where a value is missing: NaN, or the model's word for it, unless told otherwise.
 
         ``heads`` are auxiliary variables to compute beside those that come with the probabilities, from ``reference``
         where they need one, at ``layer`` where it is not the reference's. A file that opmon compiled has its own.
@@ -105,6 +105,7 @@ class Scorer:
             missing,
             None if reading is None else reading.reader(takes),
             tuple(signature),
+            loaded.missing_text,
         )
         outputs = replace(loaded.outputs, threshold=threshold)
         return cls(loaded.runner, feeding, outputs, loaded.variables, loaded.functions, traced)
@@ -184,7 +185,10 @@ class Scorer:
         return self.feeding.plan(rows).tensors(rows)
 
     def exact(self, rows: pa.RecordBatch) -> Fed:
-        """The rows as the model takes them, yet with numbers in float64 where it takes fewer digits."""
+        """The rows as the model takes them, yet with numbers in float64 where it takes fewer digits.
+
+        And with None where it is given its own word for a missing text.
+        """
         return self.feeding.exact().plan(rows).tensors(rows)
 
     def _prepared(self, batches: Iterable[Batch]) -> Iterator[tuple[tuple[Batch, Fed], Tensors]]:

@@ -71,7 +71,8 @@ def answering(settings: MonitorSettings) -> Answering:
 
 def missing_of(settings: MissingSettings) -> Missing:
     """What the model is given where a value is missing."""
-    return Missing(math.nan if settings.numbers is None else settings.numbers, settings.text, settings.refuse)
+    numbers = math.nan if settings.numbers is None else settings.numbers
+    return Missing(numbers, settings.text or "", settings.refuse, own=settings.text is None)
 
 
 def model_file(settings: MonitorSettings, registry: Registry, model: ModelVersion, folder: Path) -> Path:

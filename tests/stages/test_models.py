@@ -15,7 +15,9 @@ from click.testing import CliRunner
 from sklearn.neural_network import MLPClassifier
 
 from opmon.cli import group
+from opmon.config import MissingSettings
 from opmon.scoring.conversion.converting import convert
+from opmon.stages.models import missing_of
 from opmon.store import queue, rounds
 from opmon.types import Label
 
@@ -41,6 +43,13 @@ def network(workbench: Any, tmp_path: Path) -> Any:
     pq.write_table(pa.table({"pixels": pixels, "digit": targets[:900]}), tmp_path / "training.parquet")
     workbench.model = f"models:/network/{logged.registered_model_version}"
     return workbench
+
+
+def test_a_model_is_given_its_own_word_for_a_missing_text_unless_a_text_is_named() -> None:
+    assert missing_of(MissingSettings()).of("<missing>").text == "<missing>"
+    assert missing_of(MissingSettings()).of(None).text == ""
+    for text in ("", "none"):
+        assert missing_of(MissingSettings(text=text)).of("<missing>").text == text
 
 
 def opmon(*arguments: object) -> str:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from opmon.abc import ModelFile, Network
 from opmon.errors import ModelError
 from opmon.scoring._failures import first_line
+from opmon.scoring.conversion._categories import category_converters, word_for_missing
 from opmon.scoring.conversion._inputs import Inputs, possible_inputs
 from opmon.scoring.conversion._parts import parts_of
 from opmon.scoring.conversion._texts import spoken_patterns, text_converters
@@ -19,6 +20,7 @@ from opmon.scoring.conversion.boosters.converting import convert_ensemble, conve
 from opmon.scoring.conversion.boosters.in_pipelines import ensemble_of, is_boosted, teach
 from opmon.scoring.conversion.network import exported
 from opmon.scoring.graph.adapting import adapted
+from opmon.scoring.graph.file import MISSING_TEXT
 from opmon.scoring.session import open_session
 from opmon.types import Signature
 from opmon.values import canonical_class
@@ -115,6 +117,8 @@ def _graph(model: BaseEstimator, inputs: Inputs) -> ModelProto:
     from skl2onnx.common._registration import get_converter
     from sklearn.base import is_classifier
 
+    own = {**tree_converters(), **text_converters(), **category_converters(word_for_missing(model))}
+
     def converted(options: Options) -> ModelProto:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -123,7 +127,7 @@ def _graph(model: BaseEstimator, inputs: Inputs) -> ModelProto:
                 initial_types=inputs,
                 options=options,
                 target_opset=OPSET,
-                custom_conversion_functions={**tree_converters(), **text_converters()},
+                custom_conversion_functions=own,
             )
             return graph
 
@@ -138,7 +142,7 @@ def _graph(model: BaseEstimator, inputs: Inputs) -> ModelProto:
 
 
 def _described(graph: ModelProto, model: BaseEstimator) -> bytes:
-    """The file of a graph, with the names of the classes and whether the scores are probabilities in its metadata."""
+    """The file of a graph; its metadata has the classes, what the scores are, and the word for a missing text."""
     from sklearn.base import is_classifier
 
     classes = getattr(model, "classes_", None)
@@ -147,6 +151,9 @@ def _described(graph: ModelProto, model: BaseEstimator) -> bytes:
         metadata["classes"] = json.dumps([canonical_class(name) for name in classes.tolist()])
         if not hasattr(model, "predict_proba"):
             metadata["scores"] = "logits"
+    word = word_for_missing(model)
+    if word is not None:
+        metadata[MISSING_TEXT] = word
     for key, value in metadata.items():
         entry = graph.metadata_props.add()
         entry.key, entry.value = key, value

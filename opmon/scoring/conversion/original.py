@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from opmon.abc import ModelFile
 from opmon.errors import ModelError
 from opmon.scoring._failures import first_line
+from opmon.scoring.conversion._categories import missing_text
 from opmon.scoring.conversion._parts import takes_text
 from opmon.scoring.conversion.boosters.asking import answers_of_file
 from opmon.types import Array
@@ -88,11 +89,28 @@ def _given(model: BaseEstimator, tensors: Mapping[str, Array]) -> Array | pd.Dat
     """The inputs as the model takes them: texts, a table with the names that it learned, or a matrix."""
     import pandas as pd
 
+    tensors = {name: _with_gaps(model, values) for name, values in tensors.items()}
     if len(tensors) > 1:
-        return pd.DataFrame({name: values.reshape(-1) for name, values in tensors.items()})
+        return pd.DataFrame(
+            {name: pd.Series(values.reshape(-1), dtype=values.dtype) for name, values in tensors.items()}
+        )
     (values,) = tensors.values()
     if takes_text(model):
         return values.reshape(-1)
     matrix = values.reshape(len(values), -1)
     names = getattr(model, "feature_names_in_", None)
-    return matrix if names is None or len(names) != matrix.shape[1] else pd.DataFrame(matrix, columns=list(names))
+    if names is None or len(names) != matrix.shape[1]:
+        return matrix
+    return pd.DataFrame(matrix, columns=list(names), dtype=matrix.dtype)
+
+
+def _with_gaps(model: BaseEstimator, values: Array) -> Array:
+    """Texts with what the model knows for a missing one in the place of None."""
+    if values.dtype != np.object_:
+        return values
+    gaps = np.array([value is None for value in values.reshape(-1).tolist()], np.bool_).reshape(values.shape)
+    if not gaps.any():
+        return values
+    given = values.copy()
+    given[gaps] = missing_text(model)
+    return given

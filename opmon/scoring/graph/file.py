@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from onnx import GraphProto, ModelProto, NodeProto, TensorProto
 
 PASSING = frozenset({"Identity", "Cast", "Reshape", "Squeeze", "Unsqueeze", "Flatten", "Transpose", "Dropout"})
+MISSING_TEXT = "missing_text"
+"""The entry of a file's metadata with the word that the model takes for a missing text, where it knows one."""
 _LABEL_ATTRIBUTES = ("classlabels_strings", "classlabels_int64s", "classlabels_ints")
 
 

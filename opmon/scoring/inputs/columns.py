@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import pyarrow as pa
@@ -36,15 +36,22 @@ _KNOWN = {pa.float16(): pa.float32(), pa.string_view(): pa.string(), pa.binary_v
 
 @dataclass(frozen=True, slots=True)
 class Missing:
-    """The values that a model is given where one is missing: NaN and empty text by default.
+    """The values that a model is given where one is missing: NaN and empty text by default, or its own word for that.
 
     A model that takes whole numbers can be given no NaN, so that its row is set aside.
     """
 
     numbers: float = math.nan
-    text: str = ""
+    text: str | None = ""
+    """None: it stays None, which is for an original and no graph."""
     refuse: bool = False
     """Set every row with a missing value aside instead."""
+    own: bool = True
+    """Whether the word of a model that knows missing texts takes the place of ``text``."""
+
+    def of(self, word: str | None) -> Missing:
+        """The same for a model that has this word for a missing text, or none."""
+        return self if word is None or not self.own else replace(self, text=word)
 
 
 AS_NAN = Missing()
@@ -236,7 +243,9 @@ def _texts(name: str, column: pa.Array, missing: Missing, rejected: Rejections) 
     rejected.lacks(name, gaps)
     if gaps is not None and missing.refuse:
         rejected.add(gaps, lambda row: f"column {name!r} is empty")
-    texts = pc.fill_null(column.cast(pa.string()), missing.text)
+    texts = column.cast(pa.string())
+    if missing.text is not None:
+        texts = pc.fill_null(texts, missing.text)
     return np.asarray(texts.to_numpy(zero_copy_only=False), dtype=object)
 
 

@@ -26,6 +26,8 @@ class Feeding:
     reader: Reader | None = None
     """The reader that makes tensors of rows which are not plain numbers."""
     signature: tuple[str, ...] = ()
+    missing_text: str | None = None
+    """The word that the model takes for a missing text, where it knows one; see :class:`Missing`."""
     _plans: dict[pa.Schema, Reader] = field(default_factory=dict, repr=False)
 
     def plan(self, batch: pa.RecordBatch) -> Reader:
@@ -37,14 +39,21 @@ class Feeding:
             features = self.features
             if features is None and self.tensor is None and _fits(self.signature, self.takes, batch):
                 features = self.signature
-            plan = plan_inputs(self.takes, batch, features, self.tensor, self.missing)
+            missing = self.missing.of(self.missing_text)
+            plan = plan_inputs(self.takes, batch, features, self.tensor, missing)
             self._plans[batch.schema] = plan
         return plan
 
     def exact(self) -> Feeding:
-        """Read the columns with numbers in float64, which shows what is lost on the way to the model."""
+        """Read the columns as they are, which shows what is lost on the way to the model.
+
+        Numbers are in float64, and where the model has a word for missing texts, these are None.
+        """
         takes = tuple(replace(item, kind="double") if item.kind in _LESS else item for item in self.takes)
-        return replace(self, takes=takes, _plans={})
+        missing = self.missing.of(self.missing_text)
+        if missing != self.missing:
+            missing = replace(missing, text=None, own=False)
+        return replace(self, takes=takes, missing=missing, _plans={})
 
 
 def _fits(names: tuple[str, ...], inputs: Sequence[Tensor], batch: pa.RecordBatch) -> bool:

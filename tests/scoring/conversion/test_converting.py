@@ -34,13 +34,14 @@ from sklearn.multiclass import OneVsOneClassifier, OneVsRestClassifier
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import NearestCentroid
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import OneHotEncoder, StandardScaler
+from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder, StandardScaler, TargetEncoder
 from sklearn.svm import SVC, LinearSVC
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor, ExtraTreeClassifier
 
 from opmon.errors import ModelError
 from opmon.scoring.conversion.converting import convert
 from opmon.scoring.conversion.original import answers_of
+from opmon.scoring.inputs.columns import Missing
 from opmon.scoring.scorer import Scorer
 from opmon.scoring.session import open_session
 from opmon.types import Batch, Signature
@@ -58,6 +59,7 @@ NAMES = np.array(["ant", "bee", "cat", "dog"])
 TREE, PLAIN = DecisionTreeClassifier(max_depth=4, random_state=0), LogisticRegression(max_iter=200)
 TWO = [("tree", TREE), ("bayes", GaussianNB())]
 HIST = {"max_iter": 5, "max_leaf_nodes": 9}
+FEW = HistGradientBoostingClassifier(**HIST)
 MODELS: dict[str, Any] = {
     "bagging": BaggingClassifier(TREE, n_estimators=3, random_state=0),
     "stacking": StackingClassifier(TWO, PLAIN, cv=2),
@@ -275,6 +277,79 @@ def test_columns_that_are_chosen_by_name(opened) -> None:
         assert share(scorer, model, pa.RecordBatch.from_pandas(frame[names]), frame[names]) == 1
         exact = scorer.exact(pa.RecordBatch.from_pandas(frame[names]))
         assert (answers_of(model, exact.tensors) == model.predict(frame[names])).all()
+
+
+LEARNED = {
+    "as NaN": np.where(RNG.random(900) < 0.2, np.nan, RNG.choice(["Rom", "Paris", "Köln"], 900).astype(object)),
+    "as None": np.where(RNG.random(900) < 0.2, None, RNG.choice(["Rom", "Paris", "Köln"], 900).astype(object)),
+}
+ENCODED: dict[str, Any] = {
+    "one for each": (OneHotEncoder(handle_unknown="ignore"), PLAIN),
+    "but the first": (OneHotEncoder(drop="first", handle_unknown="ignore"), PLAIN),
+    "numbered": (OrdinalEncoder(handle_unknown="use_encoded_value", unknown_value=-1), FEW),
+    "numbered from zero": (
+        OrdinalEncoder(handle_unknown="use_encoded_value", unknown_value=-1, encoded_missing_value=-2),
+        FEW,
+    ),
+    "rare ones together": (
+        OrdinalEncoder(handle_unknown="use_encoded_value", unknown_value=9, min_frequency=0.25),
+        FEW,
+    ),
+    "by the truth": (TargetEncoder(random_state=0), FEW),
+}
+
+
+def towns(learned: str) -> tuple[pd.DataFrame, np.ndarray]:
+    """A table with two columns of text, the first with gaps, and the truth, which the gaps have their part in."""
+    town = LEARNED[learned]
+    frame = pd.DataFrame({"amount": np.arange(900) % 7.0, "town": pd.Series(town, dtype=object)})
+    frame["kind"] = pd.Series(["<missing>" if place % 5 else "b" for place in range(900)], dtype=object)
+    gaps = frame.town.isna().to_numpy()
+    return frame, (np.where(gaps, 3, town == "Köln") + frame.amount.to_numpy() / 7 > 1.3).astype(int)
+
+
+TOWNS = Signature((("amount", "double"), ("town", "string"), ("kind", "string")))
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("learned", LEARNED)
+@pytest.mark.parametrize("name", ENCODED)
+def test_a_missing_text_is_what_the_original_learned_of_it(opened, name, learned) -> None:
+    frame, truth = towns(learned)
+    encoder, then = ENCODED[name]
+    encoded = ColumnTransformer([("c", encoder, ["town", "kind"])], remainder="passthrough")
+    model = make_pipeline(encoded, then).fit(frame[:400], truth[:400])
+    asked = frame[400:].reset_index(drop=True)
+    asked.loc[:20, "town"] = "Oslo"
+    asked.loc[20:40, "town"] = ""
+    asked.loc[40:60, "kind"] = asked.town[asked.town.isna()].iloc[0]  # which no row of the training lacks
+    rows, wanted = pa.RecordBatch.from_pandas(asked, preserve_index=False), model.predict(asked)
+    scorer = opened(model, TOWNS)
+    (scored,) = scorer.score([Batch(0, 0, rows)])
+    assert scored.predictions.tolist() == canonical_classes(wanted).tolist()
+    assert answers_of(model, scorer.exact(rows).tensors).tolist() == wanted.tolist()
+    assert scorer.feeding.missing_text == "<<missing>>"  # the other is a word of the training
+
+
+def test_where_a_text_is_given_for_missing_ones_both_are_given_that(opened) -> None:
+    frame, truth = towns("as NaN")
+    encoded = ColumnTransformer([("c", OneHotEncoder(handle_unknown="ignore"), ["town"])], remainder="drop")
+    model = make_pipeline(encoded, PLAIN).fit(frame, truth)
+    rows = pa.RecordBatch.from_pandas(frame, preserve_index=False)
+    scorer = opened(model, TOWNS, missing=Missing(text="Köln", own=False))
+    (scored,) = scorer.score([Batch(0, 0, rows)])
+    wanted = model.predict(frame.fillna({"town": "Köln"}))
+    assert scored.predictions.tolist() == canonical_classes(wanted).tolist()
+    assert answers_of(model, scorer.exact(rows).tensors).tolist() == wanted.tolist()
+
+
+def test_two_kinds_of_missing_text_are_refused() -> None:
+    frame, truth = towns("as NaN")
+    frame.loc[:30, "town"] = None
+    encoded = ColumnTransformer([("c", OneHotEncoder(handle_unknown="ignore"), ["town"])], remainder="passthrough")
+    model = make_pipeline(encoded, DecisionTreeClassifier()).fit(frame[["amount", "town"]], truth)
+    with pytest.raises(ModelError, match="tells None from NaN"):
+        convert(model, Signature(TOWNS.columns[:2]))
 
 
 class Prophet:
