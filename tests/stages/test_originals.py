@@ -16,7 +16,6 @@ import yaml
 from onnx import TensorProto, helper, numpy_helper
 from sklearn.ensemble import GradientBoostingClassifier
 from sklearn.linear_model import LogisticRegression, Ridge
-from sklearn.model_selection import TunedThresholdClassifierCV
 
 from opmon.checks import Finding, check_monitor
 from opmon.checks.trial import STOPS
@@ -87,46 +86,43 @@ def test_a_conversion_that_answers_alike_says_so(workbench, plain) -> None:
 
 
 @pytest.fixture
-def threshold(workbench: Any) -> Any:
-    """A model with a threshold, which skl2onnx leaves out."""
-    images, low = workbench.images[:600], (workbench.targets[:600] < 2).astype(int)
-    images = images + 9 * np.random.default_rng(0).normal(size=images.shape)
-    log_sklearn(
-        workbench,
-        TunedThresholdClassifierCV(LogisticRegression(C=1e-4), scoring="recall", cv=2).fit(images, low),
-        "threshold",
-    )
+def unlike(workbench: Any, tmp_path: Path) -> Any:
+    """A model with an ONNX file of another one."""
+    images, digits = workbench.images[:600], workbench.targets[:600]
+    model, other = (LogisticRegression(C=1e-4).fit(images, (digits < limit).astype(int)) for limit in (2, 4))
+    (tmp_path / "other.onnx").write_bytes(convert(other))
+    log_sklearn(workbench, model, "unlike", tmp_path / "other.onnx")
     return workbench
 
 
-def test_a_conversion_that_answers_otherwise_is_refused(threshold) -> None:
-    threshold.write_window()
-    (finding,) = findings(threshold, "conversion", convert_sklearn=True)
+def test_a_conversion_that_answers_otherwise_is_refused(unlike) -> None:
+    unlike.write_window()
+    (finding,) = findings(unlike, "conversion", convert_sklearn=True)
     assert (finding.level, finding.needs_change) == ("problem", True)
     assert "answers of the converted model are those of the original, and 99.5 % must be" in finding.message
-    (problem,), told = advance(threshold, convert_sklearn=True)
+    (problem,), told = advance(unlike, convert_sklearn=True)
     assert finding.message.removesuffix(f" {STOPS}") in problem
     assert told is None
 
 
-def test_what_was_only_told_while_production_was_judged_is_refused_once_it_is_not(threshold) -> None:
-    threshold.write_window(said=np.resize([0, 1], 200))
+def test_what_was_only_told_while_production_was_judged_is_refused_once_it_is_not(unlike) -> None:
+    unlike.write_window(said=np.resize([0, 1], 200))
     judged = {"id": "input_id", "timestamp": "at", "prediction": "said"}
     limits = {"min_inputs": 200, "max_inputs": 200, "max_age": "3650d", "max_skew": 1}
-    assert advance(threshold, convert_sklearn=True, columns=judged, round=limits)[0] == []
-    threshold.write_window()
-    (problem,), _ = advance(threshold, convert_sklearn=True)
+    assert advance(unlike, convert_sklearn=True, columns=judged, round=limits)[0] == []
+    unlike.write_window()
+    (problem,), _ = advance(unlike, convert_sklearn=True)
     assert "another model would be judged" in problem
 
 
-def test_where_production_is_judged_an_unlike_conversion_is_only_told(threshold) -> None:
-    threshold.write_window(said=np.resize([0, 1], 200))
+def test_where_production_is_judged_an_unlike_conversion_is_only_told(unlike) -> None:
+    unlike.write_window(said=np.resize([0, 1], 200))
     judged = {"id": "input_id", "timestamp": "at", "prediction": "said"}
     more = {"convert_sklearn": True, "columns": judged}
-    (finding,) = findings(threshold, "conversion", **more)
+    (finding,) = findings(unlike, "conversion", **more)
     assert (finding.level, finding.needs_change) == ("warning", False)
     problems, told = advance(
-        threshold, **more, round={"min_inputs": 200, "max_inputs": 200, "max_age": "3650d", "max_skew": 1}
+        unlike, **more, round={"min_inputs": 200, "max_inputs": 200, "max_age": "3650d", "max_skew": 1}
     )
     assert problems == []
     assert "of 200 answers of the converted model" in str(told)

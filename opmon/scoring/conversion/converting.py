@@ -48,6 +48,7 @@ def convert(model: object, signature: Signature | None = None) -> bytes:
     estimator = _required(model)
     teach(estimator)
     _settle(estimator)
+    _require_half(estimator)
     reason = "nothing is known of its inputs"
     for inputs in possible_inputs(estimator, signature):
         try:
@@ -110,6 +111,18 @@ def _settle(model: BaseEstimator) -> None:
     for part in parts_of(model):
         if isinstance(part, VotingClassifier):
             part.flatten_transform = False
+
+
+def _require_half(model: BaseEstimator) -> None:
+    """An error where a classifier answers by a threshold of its own: in skl2onnx's graph it would be a half."""
+    from sklearn.model_selection import FixedThresholdClassifier, TunedThresholdClassifierCV
+
+    for part in parts_of(model):
+        if isinstance(part, FixedThresholdClassifier | TunedThresholdClassifierCV):
+            raise ModelError(
+                f"{type(part).__name__} cannot be converted to ONNX: it answers by a threshold of its own, which the "
+                f"graph would leave out. Let the model itself answer (scoring: {{by: flavor, trust: true}})."
+            )
 
 
 def _graph(model: BaseEstimator, inputs: Inputs) -> ModelProto:

@@ -29,7 +29,7 @@ from sklearn.ensemble import (
 )
 from sklearn.feature_extraction.text import CountVectorizer, HashingVectorizer, TfidfTransformer, TfidfVectorizer
 from sklearn.linear_model import LogisticRegression, Ridge, RidgeClassifier
-from sklearn.model_selection import GridSearchCV
+from sklearn.model_selection import FixedThresholdClassifier, GridSearchCV, TunedThresholdClassifierCV
 from sklearn.multiclass import OneVsOneClassifier, OneVsRestClassifier
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import NearestCentroid
@@ -376,6 +376,14 @@ def test_what_cannot_be_converted_is_told_in_two_lines() -> None:
             convert(model)
         assert "\n" not in str(told.value)
         assert len(str(told.value)) < 320
+
+
+@pytest.mark.parametrize("kind", [TunedThresholdClassifierCV, FixedThresholdClassifier])
+def test_a_threshold_that_the_graph_would_leave_out_is_refused_wherever_it_is(kind) -> None:
+    model = kind(LogisticRegression())
+    for whole in (model, make_pipeline(StandardScaler(), model), VotingClassifier([("a", PLAIN), ("b", model)])):
+        with pytest.raises(ModelError, match=r"it answers by a threshold of its own.*by: flavor"):
+            convert(whole.fit(ROWS[FIT], TRUTH[FIT] > 2))
 
 
 def test_a_model_that_says_nothing_of_its_inputs_is_told() -> None:
