@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -22,11 +22,18 @@ def parts_of(model: BaseEstimator) -> Iterator[BaseEstimator]:
         seen[id(item)] = item
         if isinstance(item, BaseEstimator):
             yield item
-            waiting += vars(item).values()
-        elif isinstance(item, list | tuple):
-            waiting += item
-        elif isinstance(item, Mapping):
-            waiting += [value for value in item.values() if not isinstance(value, int | float | str)]
+        waiting += held_by(item)
+
+
+def held_by(item: object) -> Iterable[object]:
+    """The things right inside of an estimator, or of what estimators keep others in."""
+    from sklearn.base import BaseEstimator
+
+    if isinstance(item, BaseEstimator) or type(item).__name__ == "_CalibratedClassifier":
+        return vars(item).values()
+    if isinstance(item, Mapping):
+        return [value for value in item.values() if not isinstance(value, int | float | str)]
+    return item if isinstance(item, list | tuple) else ()
 
 
 def takes_text(model: BaseEstimator) -> bool:

@@ -17,7 +17,7 @@ from opmon.scoring.conversion._parts import parts_of
 from opmon.scoring.conversion._texts import spoken_patterns, text_converters
 from opmon.scoring.conversion._trees import Options, tree_converters
 from opmon.scoring.conversion.boosters.converting import convert_ensemble, convert_file
-from opmon.scoring.conversion.boosters.in_pipelines import ensemble_of, is_boosted, teach
+from opmon.scoring.conversion.boosters.in_pipelines import boosted_converters, ensemble_of, is_boosted, teach
 from opmon.scoring.conversion.network import exported
 from opmon.scoring.graph.adapting import adapted
 from opmon.scoring.graph.file import MISSING_TEXT
@@ -131,6 +131,7 @@ def _graph(model: BaseEstimator, inputs: Inputs) -> ModelProto:
     from sklearn.base import is_classifier
 
     own = {**tree_converters(), **text_converters(), **category_converters(word_for_missing(model))}
+    own |= boosted_converters(model)
 
     def converted(options: Options) -> ModelProto:
         with warnings.catch_warnings():

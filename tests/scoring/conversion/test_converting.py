@@ -37,6 +37,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder, StandardScaler, TargetEncoder
 from sklearn.svm import SVC, LinearSVC
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor, ExtraTreeClassifier
+from xgboost import XGBClassifier
 
 from opmon.errors import ModelError
 from opmon.scoring.conversion.converting import convert
@@ -248,6 +249,11 @@ def test_text_is_cut_and_counted_as_by_the_original(opened, name) -> None:
     np.testing.assert_allclose(scored.variables["confidence"], wanted, atol=1e-4)
 
 
+def test_words_that_a_text_lacks_are_missing_to_xgboost(opened) -> None:
+    model = make_pipeline(CountVectorizer(), XGBClassifier(n_estimators=5, n_jobs=1)).fit(TEXTS, MOODS)
+    assert share(opened(model), model, pa.record_batch({"X": pa.array(TEXTS)}), TEXTS) == 1
+
+
 @pytest.mark.parametrize("said", SAID)
 def test_text_is_text_whatever_the_signature_says(opened, said) -> None:
     model = make_pipeline(TfidfVectorizer(), LinearSVC()).fit(TEXTS, MOODS)
@@ -295,6 +301,7 @@ ENCODED: dict[str, Any] = {
         OrdinalEncoder(handle_unknown="use_encoded_value", unknown_value=9, min_frequency=0.25),
         FEW,
     ),
+    "searched": (OneHotEncoder(handle_unknown="ignore"), GridSearchCV(PLAIN, {"C": [1, 2]}, cv=2)),
     "by the truth": (TargetEncoder(random_state=0), FEW),
 }
 

@@ -7,8 +7,12 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from opmon.errors import ModelError
 from opmon.scoring.conversion._parts import parts_of
+from opmon.scoring.conversion._trees import Converter
+from opmon.scoring.conversion.boosters._sparse import takes_sparse
 from opmon.scoring.conversion.boosters.ensemble import Ensemble
 from opmon.scoring.conversion.boosters.from_lightgbm import from_text
 from opmon.scoring.conversion.boosters.from_xgboost import from_document
@@ -48,6 +52,19 @@ def teach(model: BaseEstimator) -> None:
         update_registered_converter(kind, f"Opmon{kind.__name__}", shapes, _convert, options=options)
 
 
+def boosted_converters(model: BaseEstimator) -> dict[type, Converter]:
+    """The converters of the boosted models in ``model``, which know what their inputs are there."""
+
+    def convert(scope: Scope, operator: Operator, container: ModelComponentContainer) -> None:
+        part = operator.raw_operator
+        sparse = takes_sparse(model, part) if type(part).__module__.startswith("xgboost") else False
+        if sparse is None:
+            raise ModelError("what it takes may be sparse, which to XGBoost says that zeros are missing")
+        _add(scope, operator, container, sparse)
+
+    return {type(part): convert for part in parts_of(model) if is_boosted(part)}
+
+
 def ensemble_of(model: BaseEstimator) -> Ensemble:
     """The trees of a model of XGBoost's or LightGBM's scikit-learn interface."""
     from sklearn.base import is_classifier
@@ -64,19 +81,35 @@ def ensemble_of(model: BaseEstimator) -> Ensemble:
 
 
 def _convert(scope: Scope, operator: Operator, container: ModelComponentContainer) -> None:
+    _add(scope, operator, container, zeros_are_missing=False)
+
+
+def _add(scope: Scope, operator: Operator, container: ModelComponentContainer, zeros_are_missing: bool) -> None:
     from skl2onnx.common.data_types import DoubleTensorType
 
     given: Sequence[Variable] = operator.outputs
     ensemble, writer = ensemble_of(operator.raw_operator), _Inside(scope, container)
     made = [writer.name(word) for word in ("answer", "scores")][: len(given)]
-    write(
-        ensemble, writer, operator.inputs[0].full_name, made, not isinstance(operator.inputs[0].type, DoubleTensorType)
-    )
+    taken, single = operator.inputs[0].full_name, not isinstance(operator.inputs[0].type, DoubleTensorType)
+    if zeros_are_missing:
+        taken = _without_zeros(writer, taken, np.float32 if single else np.float64)
+    write(ensemble, writer, taken, made, single)
     for name, output in zip(made, given, strict=True):
         if isinstance(output.type, DoubleTensorType):
             writer.node("Cast", [name], [output.full_name], to=11)
         else:
             writer.node("Identity", [name], [output.full_name])
+
+
+def _without_zeros(writer: _Inside, taken: str, kind: type[np.floating]) -> str:
+    """Numbers with NaN for zero."""
+    from onnx import helper
+
+    numbers, zeros, kept = (writer.name(word) for word in ("numbers", "zeros", "kept"))
+    writer.node("Cast", [taken], [numbers], to=helper.np_dtype_to_tensor_dtype(np.dtype(kind)))
+    writer.node("Equal", [numbers, writer.constant(np.zeros(1, kind))], [zeros])
+    writer.node("Where", [zeros, writer.constant(np.full(1, np.nan, kind)), numbers], [kept])
+    return kept
 
 
 class _Inside:

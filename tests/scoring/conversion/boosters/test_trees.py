@@ -11,11 +11,19 @@ import numpy as np
 import onnxruntime
 import pytest
 import xgboost
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
+from sklearn.calibration import CalibratedClassifierCV
+from sklearn.compose import ColumnTransformer
+from sklearn.decomposition import TruncatedSVD
+from sklearn.ensemble import StackingClassifier, VotingClassifier
+from sklearn.feature_selection import SelectKBest, chi2
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import FeatureUnion, make_pipeline
+from sklearn.preprocessing import MaxAbsScaler, OneHotEncoder, PolynomialFeatures, StandardScaler
+from sklearn.tree import DecisionTreeClassifier
 
 from opmon.abc import ModelFile
 from opmon.errors import ModelError
+from opmon.scoring.conversion.boosters._sparse import takes_sparse
 from opmon.scoring.conversion.boosters._ubjson import read_ubjson
 from opmon.scoring.conversion.boosters.asking import answers_of_file
 from opmon.scoring.conversion.boosters.from_lightgbm import from_text
@@ -136,6 +144,50 @@ def test_the_rounds_after_the_best_count_for_a_booster_alone(tmp_path: Path) -> 
 def test_boosted_trees_in_a_pipeline_are_converted_with_it(kind: Any) -> None:
     model = make_pipeline(StandardScaler(), kind).fit(ROWS, THREE)
     require_alike(convert(model, KINDS["double"]), ASKED, model.predict(ASKED))
+
+
+CATEGORIES = np.column_stack([RNG.integers(0, 9, (1500, 2)), np.where(SUM > 0, 0, RNG.integers(-2, 3, 1500))])
+ANSWERS = ((CATEGORIES[:, 0] % 3 == 1) ^ (CATEGORIES[:, 2] > 0)).astype(int)
+ENCODER, XGB = OneHotEncoder(handle_unknown="ignore"), xgboost.XGBClassifier(**SMALL)
+SOME = ColumnTransformer([("c", ENCODER, [0, 1])], remainder="passthrough", sparse_threshold=1.0)
+SPARSE: dict[str, Any] = {
+    "encoded": make_pipeline(ENCODER, XGB),
+    "with numbers": make_pipeline(SOME, XGB),
+    "scaled": make_pipeline(SOME, StandardScaler(with_mean=False), XGB),
+    "a pipeline in it": make_pipeline(make_pipeline(SOME, MaxAbsScaler()), XGB),
+    "chosen": make_pipeline(ENCODER, SelectKBest(chi2, k=9), XGB),
+    "united": make_pipeline(FeatureUnion([("a", ENCODER), ("b", StandardScaler())]), XGB),
+    "voting": make_pipeline(ENCODER, VotingClassifier([("a", XGB), ("b", DecisionTreeClassifier())], voting="soft")),
+    "searched": make_pipeline(ENCODER, GridSearchCV(XGB, {"max_depth": [2, 3]}, cv=2)),
+    "searched as a whole": GridSearchCV(make_pipeline(SOME, XGB), {"xgbclassifier__max_depth": [2, 3]}, cv=2),
+    "calibrated": make_pipeline(ENCODER, CalibratedClassifierCV(XGB, cv=2)),
+    "stacked": make_pipeline(ENCODER, StackingClassifier([("a", XGB)], xgboost.XGBClassifier(**SMALL), cv=2)),
+    "LightGBM": make_pipeline(SOME, lightgbm.LGBMClassifier(**QUIET)),
+    "dense": make_pipeline(OneHotEncoder(handle_unknown="ignore", sparse_output=False), XGB),
+}
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("name", SPARSE)
+def test_what_a_sparse_matrix_leaves_out_is_missing_to_xgboost(name: str) -> None:
+    model = SPARSE[name].fit(CATEGORIES[:700], ANSWERS[:700])
+    rows = CATEGORIES.astype(float)
+    kinds = Signature(columns=tuple((name, "double") for name in "abc"))
+    require_alike(convert(model, kinds), rows, model.predict(rows))
+    np.testing.assert_allclose(answers(convert(model, kinds), rows)[1], model.predict_proba(rows), atol=1e-5)
+
+
+def test_where_nobody_knows_whether_a_matrix_is_sparse_xgboost_is_refused() -> None:
+    model = make_pipeline(ENCODER, PolynomialFeatures(), XGB).fit(CATEGORIES, ANSWERS)
+    with pytest.raises(ModelError, match="may be sparse"):
+        convert(model, Signature(columns=tuple((name, "double") for name in "abc")))
+
+
+def test_a_sparse_matrix_may_become_a_dense_one_on_its_way() -> None:
+    model = make_pipeline(ENCODER, TruncatedSVD(5), XGB).fit(CATEGORIES, ANSWERS)
+    assert takes_sparse(model, model[1]) is True
+    assert takes_sparse(model, model[2]) is False
+    assert takes_sparse(model[2], model[2]) is False
 
 
 def boosted(model: Any, tmp_path: Path) -> ModelFile:
