@@ -306,7 +306,7 @@ def test_numbers_are_written_and_checked(world: World, labelling: Labelling) -> 
     page.keyboard.press("s")
     pressed(page, "1")
     all_saved(page)
-    assert [truth for _, _, truth, _ in world.said()] == ["250000.5", "-1e3", None]
+    assert [truth for _, _, truth, _ in world.said()] == ["250000.5", "-1000", None]
 
 
 def test_texts_and_arrays_of_pixels(world: World, labelling: Labelling) -> None:

@@ -191,7 +191,7 @@ def test_answers_to_other_opmons_on_the_host_are_left_to_them(world: World, cont
     all_saved(page)
     answered(page, "1")
     all_saved(page)
-    kept = page.evaluate("Object.keys(localStorage).filter(each => each.includes('/ann/t'))")
+    kept = page.evaluate("Object.keys(localStorage).filter(each => each.includes('/t1-'))")
     assert {each.removesuffix(foreign["key"]) for each in kept} == {
         "opmon/outbox/ann/",
         "opmon/team-b/opmon/answers/ann/",
