@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from mlflow.entities import DatasetInput
 
-MOST_COLUMNS = 500
-"""So many columns are named: MLflow keeps 65,535 characters of them."""
+MOST_COLUMNS, MOST_CHARACTERS = 500, 65_535
+"""So many columns are named, and fewer where MLflow would not keep all that they take."""
 
 
 def dataset_inputs(datasets: Sequence[Dataset], run_id: str, place: str, site: str | None) -> list[DatasetInput]:
@@ -53,6 +53,8 @@ def _about(path: Path) -> tuple[dict[str, object], dict[str, int]]:
 
     file = pq.ParquetFile(path)
     columns = [_column(column) for column in list(file.schema_arrow)[:MOST_COLUMNS]]
+    while len(json.dumps({"mlflow_colspec": columns})) > MOST_CHARACTERS:
+        columns = columns[: len(columns) // 2]
     return {"mlflow_colspec": columns}, {"num_rows": file.metadata.num_rows, "num_columns": len(file.schema_arrow)}
 
 

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 _JUST_NOW = 60.0
 """For so many seconds the tags of a version count as known to whoever looks for a file that one names."""
+_TAG_CHARACTERS = 5000
+"""MLflow keeps no more of a tag of a version."""
 _AT_ONCE = 2.0
 """For so many seconds what is written on a version counts as known to whoever writes on it."""
 
@@ -125,7 +127,7 @@ class MlflowRegistry(Tracking):
         with self._translated(f"tagging {model.uri}"):
             for key, value in tags.items():
                 self._forget(model)
-                self._models.set_model_version_tag(model.name, model.version, key, str(value))
+                self._models.set_model_version_tag(model.name, model.version, key, str(value)[:_TAG_CHARACTERS])
 
     def untag_version(self, model: ModelVersion, keys: Collection[str]) -> None:
         with self._translated(f"taking tags off {model.uri}"):

@@ -13,6 +13,8 @@ from opmon.types import Estimate, VerdictState
 
 LONGEST = 1_500
 """So much of a rule's message is in a note."""
+MOST = 5_000
+"""MLflow keeps no more characters of the description of a version or of a registered model."""
 _MARKS = re.compile(r"([\\`*_{}\[\]|#~])")
 
 STATUS = {
@@ -109,6 +111,15 @@ def version_note(note: RoundNote) -> str:
     )
 
 
+def brief_note(note: RoundNote) -> str:
+    """The same where there is no room for it: how the version does, and where more is told."""
+    return _joined(
+        f"**{STATUS[note.status]}** in production as of {_moment(note.ended_at)}, says opmon's monitor "
+        f"{plain(note.monitor)}.",
+        _links(note, ("Timeline", note.timeline)),
+    )
+
+
 def model_note(note: RoundNote) -> str:
     """The section of a registered model's description: it changes only where the status does, or the version."""
     return _joined(
@@ -128,13 +139,39 @@ def with_section(description: str, monitor: str, text: str) -> str:
     >>> with_section(with_section("Ours.", "digits", "Healthy") + " Yours.", "digits", "Degraded")
     'Ours.\\n\\n<!-- opmon digits -->\\nDegraded\\n<!-- /opmon digits --> Yours.'
     """
-    begin, end = f"<!-- opmon {monitor} -->", f"<!-- /opmon {monitor} -->"
+    begin, end, whole = _section(monitor)
     section = f"{begin}\n{text}\n{end}"
-    inner = rf"(?:(?!{re.escape(begin)}).)*?"  # a comment whose other half somebody has removed is no section
-    whole = re.compile(re.escape(begin) + inner + re.escape(end), re.DOTALL)
     if whole.search(description) is None:
         return f"{description.rstrip()}\n\n{section}".lstrip()
     return whole.sub(lambda _: section, description)
+
+
+def with_room(description: str, monitor: str, *texts: str) -> str:
+    """``description`` with the first of ``texts`` as the section that MLflow has room for; without one where it has
+    room for none, for an old section would say what is no longer so.
+
+    What people wrote stays. There is room for as much as there is already: some stores of MLflow know no limit.
+
+    >>> with_room("x" * 4_950, "digits", "Healthy, and why.", "Healthy.") == "x" * 4_950
+    True
+    >>> with_room("x" * 4_940, "digits", "Healthy, and why.", "Healthy.")[4_940:]
+    '\\n\\n<!-- opmon digits -->\\nHealthy.\\n<!-- /opmon digits -->'
+    """
+    most = max(MOST, len(description))
+    wished = (with_section(description, monitor, text) for text in texts)
+    return next((whole for whole in wished if len(whole) <= most), _section(monitor)[2].sub("", description))
+
+
+def has_section(description: str, monitor: str) -> bool:
+    """Whether the monitor is told of there."""
+    return _section(monitor)[2].search(description) is not None
+
+
+def _section(monitor: str) -> tuple[str, str, re.Pattern[str]]:
+    """How the section of a monitor begins, how it ends, and all of it."""
+    begin, end = f"<!-- opmon {monitor} -->", f"<!-- /opmon {monitor} -->"
+    inner = rf"(?:(?!{re.escape(begin)}).)*?"  # a comment whose other half somebody has removed is no section
+    return begin, end, re.compile(re.escape(begin) + inner + re.escape(end), re.DOTALL)
 
 
 def plain(text: str) -> str:
@@ -158,7 +195,7 @@ def _why(note: RoundNote) -> str:
         return f"{wording.counted(len(alarms), 'rule has', 'rules have')} raised an alarm: {names}."
     if note.status == "healthy":
         return "No rule has raised an alarm."
-    return f"{plain(note.why[:1].upper() + note.why[1:])}."
+    return f"{plain(_capital(note.why)[:LONGEST])}."
 
 
 def _headline(estimate: Estimate) -> str:

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import logging
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from decimal import Decimal
+from functools import partial
 
 from opmon.abc import VersionNotes
-from opmon.errors import ModelError, NotFoundError
-from opmon.reports.notes import RoundNote, model_note, version_note, with_section
+from opmon.errors import InputError, ModelError, NotFoundError
+from opmon.reports.notes import RoundNote, brief_note, has_section, model_note, version_note, with_room
 from opmon.stages.timeline import model_of
 from opmon.stages.toolbox import Toolbox
 from opmon.store.rounds import Round
@@ -37,9 +38,7 @@ def write_version(work: Toolbox, round_: Round, note: RoundNote) -> None:
     try:
         before = _notes(work, round_, model)
         set_tags(work, model, _tags(note), before)
-        described = with_section(before.description, work.name, version_note(note))
-        if described != before.description:
-            work.registry.describe_version(model, described)
+        _describe_version(work, model, before.description, note)
         is_new = before.tags.get(f"opmon.{work.name}.{STATUS}") != note.status
         if is_new and model.version == round_.plan.current_version:
             _describe_model(work, model.name, note)
@@ -79,13 +78,28 @@ def _tags(note: RoundNote) -> dict[str, str]:
     return {STATUS: note.status, key: value, f"{key}.interval": f"{low} to {high}"}
 
 
+def _describe_version(work: Toolbox, model: ModelVersion, before: str, note: RoundNote) -> None:
+    described = with_room(before, work.name, version_note(note), brief_note(note))
+    _describe(work, model.uri, before, described, partial(work.registry.describe_version, model))
+
+
 def _describe_model(work: Toolbox, name: str, note: RoundNote) -> None:
     before = work.registry.model_description(name)
-    if before is None:
+    if before is not None:
+        described = with_room(before, work.name, model_note(note))
+        _describe(work, name, before, described, partial(work.registry.describe_model, name))
+
+
+def _describe(work: Toolbox, what: str, before: str, described: str, write: Callable[[str], None]) -> None:
+    """Write a description that is another; one that is not taken holds up no round."""
+    if not has_section(described, work.name):
+        log.warning("the description of %s has no room for what opmon says of it: shorten it", what)
+    if described == before:
         return
-    described = with_section(before, work.name, model_note(note))
-    if described != before:
-        work.registry.describe_model(name, described)
+    try:
+        write(described)
+    except InputError as exc:
+        log.warning("the description of %s stays as it is: %s", what, exc)
 
 
 def _number(value: float, share: bool) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import threading
 import uuid
 from concurrent.futures import ThreadPoolExecutor
@@ -9,11 +10,15 @@ from datetime import UTC, datetime, timedelta
 
 import numpy as np
 import onnxruntime
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from sklearn.datasets import load_digits
 
+from opmon.abc import Dataset
 from opmon.errors import InputError, ModelError, NotFoundError, UnavailableError
 from opmon.registry import MlflowRegistry
+from opmon.registry._datasets import dataset_inputs
 from opmon.scoring.conversion.converting import convert
 from opmon.scoring.graph.file import class_names, read_model
 from opmon.testing import check_registry
@@ -125,6 +130,23 @@ def test_registry_version_tags(registry) -> None:
     registry.tag_version(version, {"opmon.status": "healthy"})
     tags = registry.version_tags(version)
     assert (tags["opmon.status"], tags["opmon.accuracy"]) == ("healthy", "0.5")
+
+
+def test_registry_cuts_what_mlflow_would_not_keep_of_a_tag(registry) -> None:
+    version = registry.resolve("models:/digits@champion")
+    registry.tag_version(version, {"opmon.long": "x" * 6000})
+    assert registry.version_tags(version)["opmon.long"] == "x" * 5000
+
+
+def test_a_dataset_names_as_many_columns_as_mlflow_keeps(tmp_path) -> None:
+    fields = pa.struct([(f"field {k}", pa.float64()) for k in range(2_000)])
+    table = pa.table({"wide": pa.nulls(2, fields), "plain": [1, 2]})
+    path = tmp_path / "frame.parquet"
+    for columns in (["plain", "wide"], ["plain"]):
+        pq.write_table(table.select(columns), path)
+        (found,) = dataset_inputs([Dataset("inputs", "production", path, "frame.parquet")], "run", "s3://bucket", None)
+        assert [each["name"] for each in json.loads(found.dataset.schema)["mlflow_colspec"]] == ["plain"]
+        assert json.loads(found.dataset.profile)["num_columns"] == len(columns)
 
 
 def test_registry_experiment_is_made_once_and_restored(registry, uri) -> None:

@@ -8,7 +8,18 @@ from datetime import UTC, datetime
 import pytest
 
 from opmon.binding import bound
-from opmon.reports.notes import RoundNote, RuleNote, model_note, round_note, timeline_note, version_note, with_section
+from opmon.reports.notes import (
+    RoundNote,
+    RuleNote,
+    brief_note,
+    has_section,
+    model_note,
+    round_note,
+    timeline_note,
+    version_note,
+    with_room,
+    with_section,
+)
 from opmon.types import Estimate
 
 NOTE = RoundNote(
@@ -111,3 +122,22 @@ def test_a_section_that_was_copied_is_told_twice() -> None:
     twice = 2 * with_section("", "digits", "Healthy")
     found = with_section(twice, "digits", "Degraded")
     assert (found.count("Degraded"), found.count("Healthy")) == (2, 0)
+
+
+@pytest.mark.parametrize("room", [5_000, 400, 250, 60, 0, -10])
+def test_a_section_is_as_long_as_there_is_room_for(room: int) -> None:
+    own = "x" * (5_000 - room)
+    notes = [replace(NOTE, status=status, rules=[], why="y" * 5_000) for status in ("unknown", "degraded")]
+    found = [with_room(own, "digits", version_note(note), brief_note(note)) for note in notes]
+    again = with_room(found[0], "digits", version_note(notes[1]), brief_note(notes[1]))
+    for text in (*found, again):
+        assert text.startswith(own)
+        assert len(text) <= max(5_000, len(own))
+        assert has_section(text, "digits") is (room >= 250)
+        assert ("Labels" in text) is (room == 5_000)
+    assert again == found[1]
+
+
+def test_where_there_is_no_room_any_more_no_old_section_stays() -> None:
+    full = with_section("x" * 4_930, "digits", "Healthy")
+    assert with_room(full + "y" * 5, "digits", "Degraded for a reason") == "x" * 4_930 + "\n\n" + "y" * 5
