@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import re
 import unicodedata
+import zlib
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -50,6 +51,9 @@ __all__ = [
 
 Better = Literal["higher", "lower", "zero", "neither"]
 
+LONGEST, MOST_BYTES = 130, 240
+"""A key is no longer: metrics, tags and pictures are called by it. MLflow takes 250 characters, a disk 255 bytes."""
+
 
 @dataclass(frozen=True, slots=True)
 class Quantity:
@@ -87,12 +91,18 @@ class Quantity:
 
     @property
     def key(self) -> str:
-        """The name as MLflow's keys and tags have it.
+        """The name as MLflow's keys and tags have it; a long one is cut, and ends in what tells it from others.
 
         >>> MEAN_SQUARED_ERROR.key
         'mean_squared_error'
+        >>> RECALL.of("fraud " * 30).key[-16:], RECALL.of("fraud, " * 30).key[-16:]
+        ('_fraud__5f0519ec', '_fraud__4b17107f')
         """
-        return re.sub(r"\W+", "_", self.name).strip("_")
+        key = re.sub(r"\W+", "_", self.name).strip("_")
+        if len(key) <= LONGEST and len(key.encode()) <= MOST_BYTES:
+            return key
+        end = f"_{zlib.crc32(self.name.encode()):08x}"
+        return key[: LONGEST - len(end)].encode()[: MOST_BYTES - len(end)].decode(errors="ignore") + end
 
     @property
     def caption(self) -> str:

@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from opmon.quantities import MAE, MEAN_SQUARED_ERROR, Quantity
+from opmon.quantities import MAE, MEAN_SQUARED_ERROR, RECALL, Quantity
 
 EUR = Quantity("cost", "EUR", better="lower")
 
@@ -30,3 +30,11 @@ def test_large_bounds_on_both_sides_of_nothing_are_written_alike() -> None:
     huge = EUR.interval(-2.573e16, -5.7e16, 6_034_486.0)
     assert huge == "-2.573·10¹⁶ EUR [-5.7·10¹⁶, 6.034·10⁶]"
     assert MAE.interval(3.0, 2.0, math.inf) == "3 [2, ∞]"
+
+
+@pytest.mark.parametrize("letter", ["a", "é", "漢", "𠀀"])
+def test_long_names_have_keys_that_fit_and_differ(letter: str) -> None:
+    keys = [RECALL.of(letter * length).key for length in (30, 130, 200, 201)]
+    assert len(set(keys)) == 4
+    assert keys[0] == f"recall_{letter * 30}"
+    assert all(len(f"{key}.png".encode()) <= 255 and len(f"opmon.{'m' * 100}.{key}.interval") <= 250 for key in keys)

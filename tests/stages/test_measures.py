@@ -260,3 +260,37 @@ def test_a_round_whose_answers_are_all_of_one_class_closes(main: str, workbench:
     why = {each.quantity.name: each.why for each in revision.further}
     assert "all of one side" in why["AUC[8]"]
     assert "is undefined" in why["average precision[8]"]
+
+
+@pytest.mark.parametrize(("letter", "main"), [("a", "accuracy"), ("漢", "recall")])
+def test_a_round_of_classes_with_long_names_closes(letter: str, main: str, workbench: Any, sqlite: str) -> None:
+    """No metric, tag or picture is called by more than MLflow or a disk takes, and none by another's name."""
+    ok, bad = (letter * 119 + end for end in "xy")
+    names = [ok, bad] * 100
+    changes = {
+        **CHANGES,
+        "classes": [ok, bad],
+        "scoring": {"by": "logged"},
+        "columns": {"id": "input_id", "timestamp": "at", "prediction": "said"},
+        "measures": ["accuracy", {"recall": {"class": ok}}, "confusion_matrix"],
+        "slices": ["prediction"],
+        "main": main,
+    }
+    monitor = workbench.monitor(sqlite, **changes)
+    workbench.write_window(said=names)
+    workbench.truth = dict(zip(workbench.truth, [*names[:150], *[bad] * 50], strict=True))
+    assert monitor.advance().problems == []
+    workbench.answer(monitor)
+    assert (cycle := monitor.advance()).problems == []
+    assert cycle.closed == 1
+    round_, revision = of_round(workbench, monitor)
+    cells = [each for each in revision.further if each.quantity.name.startswith("confusion[")]
+    keys = monitor.registry._client.get_run(round_.timeline_run_id).data.metrics
+    assert len(cells) == 4
+    for each in cells:
+        assert keys[f"measure/{each.quantity.key}"] == each.estimate.value
+    assert len({each.quantity.key for each in cells}) == 4
+    key = revision.estimate.quantity.key
+    assert f"{key}.png" in monitor.registry.files(round_.timeline_run_id)
+    tags = monitor.registry.version_tags(monitor.registry.resolve(workbench.model))
+    assert f"opmon.{key}.interval" in tags
