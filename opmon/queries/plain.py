@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
@@ -11,6 +12,15 @@ from typing import cast
 
 from opmon.quantities import Quantity
 from opmon.types import Json
+
+
+def as_json(value: object) -> str:
+    """The text of a file that every program reads: JSON has no word for a bound that there is none of.
+
+    >>> as_json({"low": 0.5, "high": math.inf})
+    '{\\n  "low": 0.5,\\n  "high": null\\n}'
+    """
+    return json.dumps(plain(value), indent=2, ensure_ascii=False, allow_nan=False)
 
 
 def plain(value: object) -> Json:

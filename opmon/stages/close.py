@@ -4,11 +4,10 @@ MLflow is told what there is, the further measures too."""
 
 from __future__ import annotations
 
-import json
 import shutil
 from collections.abc import Sequence
 
-from opmon.queries.plain import plain
+from opmon.queries.plain import as_json
 from opmon.stages.judge import WITHOUT_ESTIMATE, judge_counts, write_conclusions
 from opmon.stages.timeline import tell_without_estimate
 from opmon.stages.timelines import end_if_over
@@ -30,7 +29,7 @@ def close_without_estimate(
         tell_without_estimate(work, round_, asked, returned, further)
         if further:
             path = work.round_folder(round_) / "measures.json"
-            path.write_text(json.dumps([plain(each) for each in further], indent=2) + "\n")
+            path.write_text(f"{as_json(further)}\n", encoding="utf-8")
             work.registry.log_artifact(round_.run_id, path)
         work.registry.finish_run(round_.run_id)
     found = judge_counts(work, round_, asked)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import math
 import shutil
 from collections.abc import Sequence
 from dataclasses import asdict, replace
@@ -15,7 +13,7 @@ import pyarrow as pa
 from opmon.adjudication import Asked
 from opmon.failure_words import FailureKind, failure_kind
 from opmon.problems import Problem, traits
-from opmon.queries.plain import plain
+from opmon.queries.plain import as_json
 from opmon.queries.standing import as_told
 from opmon.reports.estimate_figure import EstimatePoint
 from opmon.reports.failures import Failure, failures_page, write_failures
@@ -73,18 +71,17 @@ def write_report(
         classes=class_table(round_, answers),
     )
     if groups:
-        told = json.dumps([asdict(each) for each in groups], indent=2, ensure_ascii=False)
-        (folder / "failures" / "groups.json").write_text(told + "\n", encoding="utf-8")
+        _write(groups, folder / "failures" / "groups.json")
     write_labels(answers.tasks, folder / "labels.parquet")
     write_said(work.name, answers.tasks, folder / "labels.jsonl")
     if round_.waves > 1:
         (folder / "draw.npz").write_bytes(round_.draw or b"")  # all waves of it: the first is there already
-    (folder / "estimate.json").write_text(json.dumps(_told(revision), indent=2) + "\n")
-    (folder / "verdicts.json").write_text(json.dumps([asdict(verdict) for verdict in found], indent=2) + "\n")
+    _write(_told(revision), folder / "estimate.json")
+    _write(found, folder / "verdicts.json")
     if drift is not None:
-        (folder / "drift.json").write_text(json.dumps(asdict(drift), indent=2, ensure_ascii=False) + "\n")
+        _write(drift, folder / "drift.json")
     if parts:
-        (folder / "slices.json").write_text(json.dumps([asdict(each) for each in parts], indent=2) + "\n")
+        _write(parts, folder / "slices.json")
         slice_figure(parts, revision.estimate, folder / "slices.png")
     seen = payloads(work, round_, failed)
     whole = [replace(failure, payload=payload) for failure, payload in zip(failures, seen, strict=True)]
@@ -137,18 +134,21 @@ def _write_measures(round_: Round, revision: Revision, answers: Answers, folder:
     """The measures beside the main one as plain values, and those that are pictures."""
     if not revision.further:
         return []
-    (folder / "measures.json").write_text(json.dumps([plain(each) for each in revision.further], indent=2) + "\n")
+    _write(revision.further, folder / "measures.json")
     figures = measure_figures(round_, answers)
     for figure in figures:
         (folder / f"{figure.name}.png").write_bytes(figure.content)
     return figures
 
 
+def _write(told: object, path: Path) -> None:
+    path.write_text(f"{as_json(told)}\n", encoding="utf-8")
+
+
 def _told(revision: Revision) -> dict[str, Json]:
-    """The estimate as plain values; a bound that there is none of is null."""
+    """The estimate as plain values."""
     estimate = revision.estimate
     told = asdict(estimate) | {"quantity": estimate.quantity.name, "unit": estimate.quantity.unit}
-    told |= {name: None for name in ("low", "high") if math.isinf(told[name])}
     if revision.corrected is not None:
         told["corrected"] = asdict(revision.corrected)
     return told | {"revision": revision.revision, "made_at": revision.made_at.isoformat()}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 from opmon.quantities import ACCURACY
+from opmon.triggers._webhook import finite
 from opmon.types import Document
 
 LONGEST = 32_000
@@ -41,7 +42,7 @@ def variables(event: Document) -> dict[str, str]:
         **(_accuracy(estimate) if estimate.get("quantity", ACCURACY.name) == ACCURACY.name else {}),
         "OPMON_RUN_URI": event.get("run_uri"),
         "OPMON_FAILURES_URI": event.get("failures_uri"),
-        "OPMON_EVENT": json.dumps(dict(event), ensure_ascii=False, default=str),
+        "OPMON_EVENT": json.dumps(finite(event), ensure_ascii=False, allow_nan=False, default=str),
     }
     return {name: _text(value) for name, value in parts.items() if value is not None}
 

@@ -27,7 +27,7 @@ def body(event: Document) -> bytes:
     """The event as it is posted: ``type``, ``timestamp`` and all the rest in ``data``."""
     data = {key: value for key, value in event.items() if key not in ("type", "at")}
     message = {"type": event["type"], "timestamp": event["at"], "data": data}
-    return json.dumps(_finite(message), ensure_ascii=False, allow_nan=False, default=str).encode()
+    return json.dumps(finite(message), ensure_ascii=False, allow_nan=False, default=str).encode()
 
 
 def slack(event: Document) -> bytes:
@@ -91,12 +91,12 @@ def check_headers(headers: Mapping[str, str]) -> None:
             raise InputError(f"headers: the value of {name!r} must be one line of plain ASCII text")
 
 
-def _finite(value: object) -> object:
+def finite(value: object) -> object:
     """The value with NaN and infinities as null, which JSON has no word for."""
     if isinstance(value, float) and not math.isfinite(value):
         return None
     if isinstance(value, Mapping):
-        return {str(key): _finite(inner) for key, inner in value.items()}
+        return {str(key): finite(inner) for key, inner in value.items()}
     if isinstance(value, list | tuple):
-        return [_finite(inner) for inner in value]
+        return [finite(inner) for inner in value]
     return value

@@ -202,6 +202,28 @@ def test_rules_on_the_accuracy_are_refused_when_read(rule: dict[str, Any]) -> No
     assert rule["type"] in str(told.value)
 
 
+def test_every_program_can_read_the_files_of_a_round_whose_interval_has_no_end(watched: Any, tmp_path: Path) -> None:
+    changes = {
+        **CHANGES,
+        "sampler": {"type": "srs", "budget": 1},
+        "rules": [{"type": "measure_worse", "threshold": 5.0}],
+        "measures": ["mean_absolute_error"],
+        "slices": [{"prediction": [3, 6]}],
+        "drift": {"enabled": True},
+    }
+    monitor = watched.monitor(f"sqlite:///{tmp_path / 'opmon.db'}", **changes)
+    watched.live(monitor, 2)
+    with monitor.store.read() as connection:
+        round_ = rounds.get(connection, watched.name, 2)
+    files = [name for name in monitor.registry.files(round_.run_id) if name.endswith(".json")]
+    texts = {name: monitor.registry.download(round_.run_id, name, tmp_path / name).read_text() for name in files}
+    read = {name: json.loads(text, parse_constant=str) for name, text in texts.items()}
+    assert {"estimate.json", "verdicts.json", "measures.json", "drift.json"} <= set(files)
+    assert not [name for name, told in read.items() if "Infinity" in str(told) or "NaN" in str(told)]
+    assert read["estimate.json"]["high"] is None
+    assert read["verdicts.json"][0]["details"]["high"] is None
+
+
 def test_classes_have_no_unit() -> None:
     monitor = {"model": "models:/m/1", "source": {"path": "in/"}, "sampler": {"type": "srs"}, "unit": "days"}
     with pytest.raises(ConfigError, match=r"unit.*classes and scores have none"):

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import sys
 import time
@@ -32,6 +33,11 @@ def test_the_program_gets_the_event_in_its_environment(event, tmp_path: Path) ->
     assert seen["OPMON_MODEL_URI"] == "models:/digits/3"
     assert seen["OPMON_ACCURACY_LOW"] == "0.8"
     assert json.loads(seen["OPMON_EVENT"]) == event
+
+
+def test_a_bound_that_there_is_none_of_is_null(event) -> None:
+    told = variables({**event, "estimate": {**event["estimate"], "high": math.inf}})
+    assert json.loads(told["OPMON_EVENT"], parse_constant=pytest.fail)["estimate"]["high"] is None
 
 
 def test_opmons_own_environment_is_kept_from_it_unless_named(event, tmp_path: Path, monkeypatch) -> None:
