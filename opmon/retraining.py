@@ -47,7 +47,8 @@ def load_failures(
       sought out are thereby not counted for more than they are; NaN where the design does not tell.
     * ``round``, ``time`` (when the round's last input came), ``monitor``, ``model_version``, ``run_id``.
 
-    It has no rows where nothing was found wrong, and is an error where no round was told at all.
+    It has no rows where nothing was found wrong, and is an error where no round was told at all, or none of a number
+    that is asked for.
     """
     if registry is None:
         from opmon.registry import MlflowRegistry
@@ -78,12 +79,22 @@ def _of_these(runs: Sequence[TaggedRun], rounds: int | Collection[int] | None) -
     if rounds is None:
         return list(runs)
     if not isinstance(rounds, int):
-        return [run for run in runs if int(run.tags.get(ROUND_TAG, 0)) in set(rounds)]
+        return _numbered(runs, set(rounds))
     if rounds < 1:
         raise InputError(f"rounds is how many of the last ones are taken, 1 or more, or their numbers; got {rounds}")
     monitors = {run.tags.get("opmon.monitor") for run in runs}
     own = {name: [run for run in runs if run.tags.get("opmon.monitor") == name][-rounds:] for name in monitors}
     return [run for run in runs if run in own[run.tags.get("opmon.monitor")]]
+
+
+def _numbered(runs: Sequence[TaggedRun], numbers: Collection[int]) -> list[TaggedRun]:
+    """Those of these numbers: one that is not there was not looked at, which is not to say that nothing was wrong."""
+    found = [run for run in runs if int(run.tags.get(ROUND_TAG, 0)) in numbers]
+    lacking = sorted(set(numbers) - {int(run.tags.get(ROUND_TAG, 0)) for run in found})
+    if lacking:
+        named = ", ".join(map(str, lacking[:5])) + (", …" if len(lacking) > 5 else "")
+        raise NotFoundError(f"there is no run of round {named} in the registry; name those that MLflow has")
+    return found
 
 
 def _joined(registry: Registry, runs: Sequence[TaggedRun]) -> pd.DataFrame:

@@ -11,6 +11,7 @@ import pytest
 
 import opmon
 from opmon.errors import InputError, NotFoundError
+from opmon.registry import MlflowRegistry, tracking
 from tests.patience import LONGEST
 
 
@@ -57,6 +58,15 @@ def test_rounds_and_moments_are_chosen(known: Any) -> None:
     assert rounds_of(since="2030-01-01") == set()
 
 
+def test_all_rounds_are_found_however_many_mlflow_gives_at_once(known: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    registry = MlflowRegistry(known.tracking_uri)
+    registry.experiment("opmon/zeros")
+    monkeypatch.setattr(tracking, "_PAGE", 1)
+    for what in ("retrained", "models:/digits/1"):
+        assert set(opmon.load_failures(what, registry=registry)["round"]) == {1, 2}
+        assert set(opmon.load_failures(what, registry=registry, rounds=[1])["round"]) == {1}
+
+
 def test_the_weights_stand_for_the_round(known: Any) -> None:
     """Together they are an estimate of how many inputs the model is wrong on: here within the noise of the design."""
     found = opmon.load_failures("retrained", tracking_uri=known.tracking_uri)
@@ -70,6 +80,8 @@ def test_what_is_not_there_is_told(known: Any) -> None:
         opmon.load_failures("retrained", since="lately", tracking_uri=known.tracking_uri)
     with pytest.raises(InputError, match="rounds is how many"):
         opmon.load_failures("retrained", rounds=0, tracking_uri=known.tracking_uri)
+    with pytest.raises(NotFoundError, match="there is no run of round 3, 7 in the registry"):
+        opmon.load_failures("retrained", rounds=[7, 1, 3], tracking_uri=known.tracking_uri)
     with pytest.raises(NotFoundError, match="models:/digits/99"):
         opmon.load_failures("models:/digits/99", tracking_uri=known.tracking_uri)
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import AbstractContextManager
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 from urllib.parse import quote, urlsplit
 
 from opmon.abc import Dataset, Point, Registry, RunStatus, TaggedRun
@@ -21,12 +22,17 @@ from opmon.registry.translation import translated
 from opmon.types import ModelVersion
 
 if TYPE_CHECKING:
-    from mlflow.entities import Metric
+    from mlflow.entities import Experiment, Metric, Run
+    from mlflow.store.entities import PagedList
+
+T = TypeVar("T")
 
 _KEY = re.compile(r"[\w\-. /]+")
 _PARAM_CHARACTERS = 6000
 _EXPERIMENT_TAGS = {"mlflow.experimentKind": "custom_model_development"}  # else its page is laid out for chat models
 _BATCH = {"metrics": 1000, "params": 100, "tags": 100}
+_PAGE = 1000
+"""So many runs or experiments MLflow gives at once."""
 _TOGETHER = 1000
 """So many numbers, parameters and tags MLflow takes in one call."""
 
@@ -131,18 +137,20 @@ class Tracking(Registry):
     def running(self, experiment_id: str, kind: str) -> Collection[str]:
         asked = f"attributes.status = 'RUNNING' and tags.`opmon.kind` = '{kind}'"
         with self._translated(f"looking for runs of the kind {kind!r}"):
-            return {str(run.info.run_id) for run in self._client.search_runs([experiment_id], asked, max_results=1000)}
+            return {str(run.info.run_id) for run in self._runs([experiment_id], asked)}
 
     def tagged(self, experiments: str, tags: Mapping[str, str]) -> list[TaggedRun]:
-        """At most 1,000 in an experiment, the newest."""
         for value in (experiments, *tags.values()):
             if "'" in value:
                 raise InputError(f"runs are found by tags without quotes; got {value!r}")
         asked = " and ".join(f"tags.`{key}` = '{value}'" for key, value in tags.items())
         like = f"name LIKE '{experiments}%'" if experiments.endswith("/") else f"name = '{experiments}'"
         with self._translated(f"looking for runs in {experiments}"):
-            known = [one.experiment_id for one in self._client.search_experiments(filter_string=like, max_results=1000)]
-            found = self._client.search_runs(known, asked, max_results=1000) if known else []
+            below: list[Experiment] = _all_pages(
+                partial(self._client.search_experiments, filter_string=like, max_results=_PAGE)
+            )
+            known = [one.experiment_id for one in below]
+            found = self._runs(known, asked) if known else []
         return [
             TaggedRun(run.info.run_id, dict(run.data.tags), datetime.fromtimestamp(run.info.start_time / 1000, UTC))
             for run in found
@@ -300,10 +308,23 @@ class Tracking(Registry):
     def _translated(self, doing: str) -> AbstractContextManager[None]:
         return translated(doing, self._connection.where)
 
+    def _runs(self, experiments: list[str], asked: str) -> list[Run]:
+        return _all_pages(partial(self._client.search_runs, experiments, asked, max_results=_PAGE))
+
     def _log(self, run_id: str, kind: str, items: Sequence[object]) -> None:
         with self._translated(f"logging {kind} to run {run_id}"):
             for start in range(0, len(items), _BATCH[kind]):
                 self._client.log_batch(run_id, **{kind: items[start : start + _BATCH[kind]]}, synchronous=True)
+
+
+def _all_pages(search: Callable[..., PagedList[T]]) -> list[T]:
+    """All that there is, a page after the other."""
+    page = search()
+    found = list(page)
+    while page.token:
+        page = search(page_token=page.token)
+        found += page
+    return found
 
 
 def _metrics(points: Sequence[Point], model_id: str | None) -> list[Metric]:
