@@ -9,6 +9,8 @@ import pytest
 import sqlalchemy as sa
 
 from opmon.errors import InputError, OpmonError
+from opmon.quantities import ACCURACY
+from opmon.queries.timeline import timeline
 from opmon.store import outbox, queue, rounds, schema, verdicts
 from opmon.types import Label, Verdict
 
@@ -118,6 +120,22 @@ def test_advice_is_kept_and_told_to_nobody(workbench: Any, sqlite: str) -> None:
     assert events[0]["deliveries"] == []
     tags = monitor.registry.version_tags(monitor.registry.resolve(workbench.model))
     assert events[0]["id"] not in tags.get("opmon.retrain", "")
+
+
+def test_advice_is_no_alarm_on_the_timeline(workbench: Any, database: str) -> None:
+    below = {"type": "accuracy_below", "threshold": 0.9, "certainty": "estimate"}
+    monitor = workbench.monitor(database, rules=[below | {"name": "trial", "mode": "advise"}])
+    live(workbench, monitor, 1, wrong=0.95)
+    monitor = workbench.monitor(
+        database, rules=[below | {"name": "trial", "mode": "advise"}, below | {"name": "floor"}]
+    )
+    live(workbench, monitor, 1, wrong=0.95)
+    assert [verdict.state for verdict in verdicts_of(monitor, workbench.name, 1)] == ["alarm"]
+    with monitor.store.read() as connection:
+        points = timeline(connection, workbench.name, ACCURACY, rounds=5, within=None)
+        assert [point.alarm for point in points] == [False, True]
+        connection.execute(sa.update(schema.verdicts).values(details={}))
+        assert verdicts.alarming_rounds(connection, workbench.name, 1) == {1, 2}, "of old verdicts it is not known"
 
 
 def test_an_action_waits_while_it_is_silent_and_is_spared_what_is_over(workbench: Any, sqlite: str, clock: Any) -> None:

@@ -135,12 +135,14 @@ def latest_of(connection: Connection, round_ids: Sequence[int]) -> dict[int, lis
 
 
 def alarming_rounds(connection: Connection, monitor: str, since: int) -> set[int]:
-    """The numbers of the rounds from ``since`` on whose newest verdicts hold an alarm."""
+    """The numbers of the rounds from ``since`` on whose newest verdicts hold an alarm, of a rule that does not only
+    advise."""
+    acts = sa.func.coalesce(verdicts.c.details[("rule", "acts")].as_boolean(), sa.true())  # older ones do not say
     query = (
         sa.select(rounds.c.number)
         .join(verdicts, verdicts.c.round_id == rounds.c.id)
         .where(rounds.c.monitor == monitor, rounds.c.number >= since, verdicts.c.state == "alarm")
-        .where(_OF_NEWEST_REVISION)
+        .where(acts, _OF_NEWEST_REVISION)
     )
     return set(connection.scalars(query))
 
