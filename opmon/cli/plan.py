@@ -89,7 +89,7 @@ def _wanted(known: Known, half_width: float | None) -> float:
             f"say with --half-width how narrow the interval shall be: a {known.quantity.title} has no usual one, "
             f"and no round with errors was estimated yet"
         )
-    return known.expected / 10
+    return abs(known.expected) / 10  # a bias has two sides
 
 
 def _known(path: Path | None, monitor: str | None) -> Known:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from opmon.kept_quantities import as_kept
 from opmon.stages.toolbox import Toolbox
 from opmon.store import outbox
 from opmon.store.rounds import Round
@@ -31,8 +32,7 @@ def event_of(
         "estimate": None
         if estimate is None
         else {
-            "quantity": estimate.quantity.name,
-            "unit": estimate.quantity.unit,
+            **as_kept(estimate.quantity),
             "value": estimate.value,
             "low": estimate.low,
             "high": estimate.high,

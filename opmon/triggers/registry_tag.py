@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from opmon.errors import DeliveryError
-from opmon.kept_quantities import named
+from opmon.kept_quantities import kept
+from opmon.quantities import ACCURACY
 from opmon.triggers._on_registry import OnRegistry
 from opmon.types import Document, ModelVersion
 
@@ -53,8 +54,8 @@ def _figures(event: Document) -> str:
     estimate, line = event.get("estimate"), event.get("threshold")
     if not estimate:
         return ""
-    quantity = named(estimate.get("quantity") or "accuracy", estimate.get("unit") or "")
+    quantity = kept({"quantity": ACCURACY.name, **estimate})
     value, low, high = quantity.texts(estimate["value"], estimate["low"], estimate["high"])
-    threshold = "" if line is None else f", threshold {quantity.exactly(line)}"
+    threshold = "" if line is None else f", threshold {quantity.threshold(line)}"
     sure = "counted" if estimate["low"] == estimate["high"] else f"{low} to {high}"
     return f"{quantity.caption} {value} ({sure}){threshold}"

@@ -102,7 +102,7 @@ def _half_width(known: Known, wish: Wish) -> float:
         return _USUAL if known.main is None else _OF_MAIN
     if not known.expected:
         raise InputError(f"say how narrow the interval shall be: a {known.quantity.title} has no usual width")
-    return known.expected / 10
+    return abs(known.expected) / 10  # a bias has two sides
 
 
 def _budgets(found: Plan, inputs: int) -> list[int]:

@@ -17,6 +17,7 @@ from sklearn.neural_network import MLPRegressor
 from opmon.cli import group
 from opmon.config import Settings
 from opmon.errors import ConfigError, InputError
+from opmon.kept_quantities import kept
 from opmon.quantities import mean_squared_error
 from opmon.queries.expected import ExpectedView
 from opmon.queries.rolling import rolling_as_of
@@ -182,6 +183,7 @@ def test_a_forecaster_is_watched_by_the_mean_absolute_error_in_days(
         "hardly-within": ("share within 1 day", ""),
     }
     assert events["hardly-within"]["value"] == within.value
+    assert kept(events["hardly-within"]) == within.quantity, "with all that its name does not tell"
 
 
 @pytest.mark.parametrize(

@@ -1,12 +1,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 import pytest
 
 from opmon.abc import Action
+from opmon.binding import bound
 from opmon.errors import DeliveryError
+from opmon.kept_quantities import as_kept
 from opmon.plugins import make
+from opmon.quantities import BIAS, Quantity
 from opmon.triggers.registry_tag import RegistryTag
 from opmon.types import ModelVersion
 
@@ -47,6 +51,28 @@ def test_what_was_counted_has_no_bounds(event) -> None:
     event["estimate"] |= {"low": event["estimate"]["value"], "high": event["estimate"]["value"]}
     RegistryTag().bind(registry).act(event)
     assert "Accuracy 85.0 % (counted)." in registry.tags["models:/digits/3"]["opmon.retrain"]
+
+
+@pytest.mark.parametrize(
+    ("quantity", "values", "said"),
+    [
+        (BIAS.measured_in("days"), (-2.4, -3.0, -2.1, 2.0), "Bias -2.4 days (-3.0 to -2.1), threshold ± 2 days"),
+        (
+            Quantity("share within 3 days", share=True),
+            (0.82, 0.78, 0.86, 0.85),
+            "Share within 3 days 82.0 % (78.0 % to 86.0 %), threshold 85 %",
+        ),
+        (Quantity("share", definition="1 of 2"), (0.82, 0.78, 0.86, 0.85), "Share 0.82 (0.78 to 0.86), threshold 0.85"),
+    ],
+)
+def test_the_figures_are_written_as_everywhere(
+    quantity: Quantity, values: tuple[float, ...], said: str, event: Any
+) -> None:
+    value, low, high, threshold = values
+    event["estimate"] |= {**as_kept(quantity), "value": value, "low": low, "high": high}
+    registry = Registry()
+    RegistryTag().bind(registry).act(event | {"threshold": threshold})
+    assert bound(f". {said}. ") in bound(registry.tags["models:/digits/3"]["opmon.retrain"])
 
 
 def test_an_event_without_an_estimate_says_what_it_knows(event) -> None:
