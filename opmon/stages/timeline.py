@@ -138,9 +138,13 @@ def _slices(work: Toolbox, round_: Round, estimates: set[int]) -> dict[int, tupl
 def tell_without_estimate(
     work: Toolbox, round_: Round, asked: int, returned: int = 0, further: Sequence[Measured] = ()
 ) -> None:
-    """Log what is known of a round that ends without an estimate; one from late labels adds to it."""
+    """Log what is known of a round that ends without an estimate; one from late labels adds to it.
+
+    The measures ``further`` are not final: where a late label brings an estimate, that tells the final ones.
+    """
     facts = facts_of(round_, asked=asked, returned=returned)
-    points = _points(round_, input_metrics(facts) | asked_metrics(facts) | measure_metrics(further))
+    so_far = measure_metrics(further, "_provisional")
+    points = _points(round_, input_metrics(facts) | asked_metrics(facts) | so_far)
     _tell(work, round_, points, Told(), points)
 
 
