@@ -18,6 +18,7 @@ from opmon.errors import InputError, ModelError, NotFoundError
 from opmon.reports.notes import RoundNote, brief_note, has_section, model_note, version_note, with_room
 from opmon.stages.timeline import model_of
 from opmon.stages.toolbox import Toolbox
+from opmon.store import revisions
 from opmon.store.rounds import Round
 from opmon.types import ModelVersion
 
@@ -31,19 +32,35 @@ _FORMERLY = (".low", ".high")
 
 
 def write_version(work: Toolbox, round_: Round, note: RoundNote) -> None:
-    """How the model version does, on the version itself and, where its status is another, on the registered model."""
+    """How the model version does, on the version itself and, where that is news, on the registered model.
+
+    The tags come last: its status is what tells that all of it was written, however often it is told again.
+    """
     model = model_of(work, round_)
     if model is None:
         return
     try:
         before = _notes(work, round_, model)
-        set_tags(work, model, _tags(note), before)
         _describe_version(work, model, before.description, note)
-        is_new = before.tags.get(f"opmon.{work.name}.{STATUS}") != note.status
-        if is_new and model.version == round_.plan.current_version:
+        if _is_news(work, round_, before.tags.get(f"opmon.{work.name}.{STATUS}") != note.status):
             _describe_model(work, model.name, note)
+        set_tags(work, model, _tags(note), before)
     except NotFoundError as exc:
         log.warning("%s is not there to be written on any more: %s", model.uri, exc)
+
+
+def _is_news(work: Toolbox, round_: Round, other_status: bool) -> bool:
+    """Whether the model's page says something else of the version in production: another status, or another version,
+    as after a rollback. It is not this round's where a later one has found another version there.
+    """
+    if round_.model_version != round_.plan.current_version:
+        return False
+    with work.store.read() as connection:
+        last = revisions.newest_in_charge(connection, work.name, round_.model_name, but=round_.number)
+    if last is None:
+        return other_status
+    number, version = last
+    return number < round_.number and (other_status or version != round_.model_version)
 
 
 def set_tags(work: Toolbox, model: ModelVersion, told: Mapping[str, str], before: VersionNotes | None = None) -> None:

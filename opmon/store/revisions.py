@@ -287,3 +287,20 @@ def newest_estimated(connection: Connection, monitor: str, model: tuple[str, str
     )
     number: int | None = connection.scalar(query)
     return number
+
+
+def newest_in_charge(connection: Connection, monitor: str, model_name: str, but: int) -> tuple[int, str] | None:
+    """The newest round with a final estimate, but for one, whose version was the one that the monitor's address meant.
+
+    Its number and version.
+    """
+    query = (
+        sa.select(rounds.c.number, rounds.c.model_version)
+        .join(estimates, estimates.c.round_id == rounds.c.id)
+        .where(rounds.c.monitor == monitor, rounds.c.model_name == model_name, rounds.c.number != but)
+        .where(~estimates.c.provisional, rounds.c.plan["current_version"].as_string() == rounds.c.model_version)
+        .order_by(rounds.c.number.desc())
+        .limit(1)
+    )
+    row = connection.execute(query).first()
+    return None if row is None else (row.number, row.model_version)
