@@ -148,7 +148,9 @@ class Monitor:
     def _do(self, work: Toolbox, cycle: Cycle, open_new: bool) -> None:
         attempt(work, cycle, lambda: pull_labels(work, self._desk), stage="pulling labels")
         attempt(work, cycle, lambda: pull_truths(work), stage="reading truth")
-        self._advance_rounds(work, cycle, self._rounds(work))
+        self._advance_rounds(work, cycle, known := self._rounds(work))
+        numbers = {round_.number for round_ in known}  # a late label may have changed what is to be told of others
+        self._advance_rounds(work, cycle, [round_ for round_ in self._rounds(work) if round_.number not in numbers])
         while (
             open_new
             and not self._ends(cycle)

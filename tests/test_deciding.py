@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
+import uuid
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -92,6 +95,40 @@ def test_a_late_label_replaces_what_its_round_said_and_later_rounds_are_said_ane
     live(workbench, monitor, 1)
     assert verdicts_of(monitor, workbench.name, 3)[0].details["rounds_judged"] == 3
     assert events_of(monitor, workbench.name) == []
+
+
+def test_mlflow_says_the_same_as_the_rules_when_a_late_label_turns_one(
+    workbench: Any, sqlite: str, tmp_path: Path
+) -> None:
+    """The newest round is told again, in the cycle in which the label for an older one comes."""
+    rule = {"type": "accuracy_below", "threshold": 0.8, "certainty": "estimate", "patience": 2, "name": "twice"}
+    monitor = workbench.monitor(sqlite, rules=[rule])
+
+    def told() -> tuple[str, str, str]:
+        """What the version's tag, the last round's file and the timeline's description say."""
+        round_ = only_round(monitor, workbench.name, 3)
+        tags = monitor.registry.version_tags(monitor.registry.resolve(workbench.model))
+        path = monitor.registry.download(round_.run_id, "verdicts.json", tmp_path / uuid.uuid4().hex)
+        note = monitor.registry._client.get_run(round_.timeline_run_id).data.tags["mlflow.note.content"]
+        return tags["opmon.status"], json.loads(path.read_text())[0]["state"], note.split(":")[0]
+
+    live(workbench, monitor, 2)
+    live(workbench, monitor, 1, wrong=0.9)
+    assert told() == ("healthy", "ok", "## Healthy")
+    before = only_round(monitor, workbench.name, 3)
+    with monitor.store.write() as connection:
+        query = sa.select(schema.tasks.c.id, schema.tasks.c.input_id).join(schema.rounds)
+        second = connection.execute(query.where(schema.rounds.c.number == 2)).all()
+        wrong = {task.id: str((int(workbench.truth[task.input_id]) + 1) % 10) for task in second}
+        late = [Label(task, "ann", truth, monitor.clock()) for task, truth in wrong.items()]
+        queue.record(connection, late, monitor.clock())
+    assert monitor.has_work()
+    assert monitor.advance().problems == []
+    assert [verdict.state for verdict in verdicts_of(monitor, workbench.name, 3)] == ["alarm"]
+    assert told() == ("degraded", "alarm", "## Degraded")
+    after = only_round(monitor, workbench.name, 3)
+    assert (after.state, after.closed_at) == ("closed", before.closed_at)
+    assert not monitor.has_work()
 
 
 def test_a_new_version_begins_a_baseline_of_its_own(workbench: Any, sqlite: str, tmp_path: Any) -> None:

@@ -12,10 +12,11 @@ from opmon.decisions.case import Case, carried
 from opmon.stages.chain import Call, Chain, Conclusion, closed, conclude, details_before
 from opmon.stages.events import event_of
 from opmon.stages.toolbox import Toolbox
-from opmon.store import outbox, revisions, rounds, verdicts
+from opmon.store import outbox, queue, revisions, rounds, verdicts
 from opmon.store.engine import Connection
 from opmon.store.revisions import Revision
 from opmon.store.rounds import Round
+from opmon.store.states import RoundState
 from opmon.triggers.silence import silent_until
 from opmon.types import Document, Estimate, Verdict
 
@@ -23,6 +24,9 @@ log = logging.getLogger(__name__)
 
 WITHOUT_ESTIMATE = -1
 """The revision of what rules on counts say of a round that has no estimate."""
+
+MOST_RETOLD = 10
+"""So many rounds are told again at most because of a label for one before them."""
 
 _KINDS = {"alarm": outbox.ALARM, "recovered": outbox.RECOVERED, "changed": outbox.CHANGED}
 
@@ -88,11 +92,35 @@ def write_conclusions(
     work: Toolbox, connection: Connection, round_: Round, revision: int, found: Sequence[Conclusion]
 ) -> None:
     """The verdicts and, in the same transaction, the events: neither exists without the other."""
+    before = {each.rule: each.state for each in verdicts.latest_verdicts(connection, round_.id)}
     verdicts.add_verdicts(connection, round_.id, revision, [each.verdict for each in found])
     for conclusion in found:
         verdicts.restate(connection, conclusion.restated)
         for call in conclusion.calls:
             _raise(work, connection, round_, call)
+    _tell_again(work, connection, round_, found, before)
+
+
+def _tell_again(
+    work: Toolbox, connection: Connection, round_: Round, found: Sequence[Conclusion], before: Mapping[str, str]
+) -> None:
+    """Later rounds of which a rule says something else now are told again, and with them the last one of the version:
+    it says how that stands. Of very many the newest are, and those in which a rule turns.
+    """
+    restated = {entry.number for each in found for entry, again in each.restated if again.state != entry.verdict.state}
+    turned = {call.number for each in found for call in each.calls}
+    own = any(before.get(each.verdict.rule, "unknown") != each.verdict.state for each in found)
+    last = revisions.newest_estimated(connection, work.name, round_.model)
+    numbers = {*sorted(restated)[-MOST_RETOLD:], *turned}
+    numbers |= {last} if last is not None and (own or restated) else set()
+    for number in sorted(each for each in numbers if each > round_.number):
+        later = rounds.get(connection, work.name, number)
+        latest = revisions.latest_estimate(connection, later.id)
+        gone = later.labels_pruned_at is not None or "artifacts" in (later.pruned or ())
+        if latest is None or later.state != RoundState.CLOSED or gone:
+            continue
+        if queue.count(connection, later.id) == latest.labels_seen:  # else labels of its own are on their way
+            rounds.update(connection, later.id, reported=min(later.reported, latest.revision - 1))
 
 
 def judge_counts(work: Toolbox, round_: Round, asked: int) -> list[Conclusion]:

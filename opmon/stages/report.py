@@ -71,7 +71,8 @@ def report_round(work: Toolbox, round_: Round) -> bool:
             _tell_final(work, round_, revision, answers, found, parts, groups, decided)
     closing = decided and not revision.estimate.provisional
     with work.write() as connection:
-        closed = {"state": "closed", "closed_at": work.clock()} if closing else {}
+        anew = closing and round_.state != RoundState.CLOSED  # one that is told again was closed before
+        closed = {"state": "closed", "closed_at": work.clock()} if anew else {}
         told = {} if not decided else {"problem": None}  # one that waits for its verdicts says so
         grouped.put(connection, revision.key, groups)
         rounds.update(connection, round_.id, reported=revision.revision, **told, **closed)

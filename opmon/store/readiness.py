@@ -1,9 +1,9 @@
 """Which monitors have something to do before their schedule says so: one indexed query for all of them.
 
-A round is *ready* where labels let it go on: all its tasks are settled, it has an estimate that is not told yet, or
-labels came after that. One that is told and waits for its turn to be judged goes on with the round it waits for. The
-mark is kept in the transactions that change what it depends on: those that record labels and those that move a round;
-so nobody has to look through the labels to find out.
+A round is *ready* where labels let it go on: all its tasks are settled, it has an estimate that is not told yet or is
+to be told again, or labels came after that. One that is told and waits for its turn to be judged goes on with the round
+it waits for. The mark is kept in the transactions that change what it depends on: those that record labels and those
+that move a round; so nobody has to look through the labels to find out.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ def _ready(spoken: sa.ColumnElement[int]) -> sa.ColumnElement[bool]:
         (rounds.c.state == RoundState.ESTIMATED, sa.true()),
         # one that was closed without an estimate waits for a first answer: skips alone change nothing
         (sa.and_(rounds.c.state == RoundState.CLOSED, _SEEN.is_(None)), _ANSWERS > 0),
-        (rounds.c.state == RoundState.CLOSED, _HAVE > _SEEN),
+        (rounds.c.state == RoundState.CLOSED, sa.or_(_HAVE > _SEEN, rounds.c.reported < _REVISION)),
         else_=sa.false(),
     )
 
