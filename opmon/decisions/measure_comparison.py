@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from opmon.decisions._words import tell_apart, were_known
 from opmon.decisions.comparison import Winner
 from opmon.quantities import Quantity
-from opmon.wording import counted, percent, points_between, signed
+from opmon.wording import counted, exactly, percent, points_between, signed
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ class MeasureComparison:
         one, two = (quantity.text(value) for value in (self.first, self.second))
         what = f"The {quantity.name} of {second} is {two}, of {first} {one}"
         far = " in its distance from 0" if quantity.better == "zero" else ""
-        level = percent(1 - self.alpha, 0)
+        level = exactly(1 - self.alpha, in_percent=True)
         span = f"a difference of {self._signed(self.difference)}{far} ({level} interval {self._between(self)})"
         text = f"{what}: {span}, from {counted(self.labels, 'labelled draw')} in {counted(self.rounds, 'round')}"
         if self.differing is None:

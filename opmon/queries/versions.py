@@ -6,7 +6,9 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from statistics import NormalDist
 
+from opmon.errors import InputError
 from opmon.estimators.changes import Interval, distance
 from opmon.estimators.rolling import combine
 from opmon.estimators.tally import Tally
@@ -51,13 +53,32 @@ class DifferenceView:
         """Whether chance alone is no explanation: zero lies outside of the interval."""
         return not self.low <= 0 <= self.high
 
+    def at(self, wanted: float, level: float) -> DifferenceView:
+        """The same with an interval that holds at the level ``wanted``, where that is above its own ``level``.
+
+        Both sides are as much wider as those of a normal distribution are.
+
+        >>> found = DifferenceView(0.1, 0.02, 0.18)
+        >>> found.tells, found.at(0.999, 0.95).tells, found.at(0.9, 0.95) == found
+        (True, False, True)
+        """
+        if not 0 < wanted < 1:
+            raise InputError(f"alpha is a probability between 0 and 1; got {1 - wanted:g}")
+        one, other = (NormalDist().inv_cdf((1 + each) / 2) for each in (wanted, level))
+        wider = one / other
+        if wider <= 1:
+            return self
+        low, high = self.value - wider * (self.value - self.low), self.value + wider * (self.high - self.value)
+        return DifferenceView(self.value, low, high)
+
 
 def version_views(
-    connection: Connection, monitor: str, quantity: Quantity, since: int | None = None
+    connection: Connection, monitor: str, quantity: Quantity, since: int | None = None, combined: int = COMBINED
 ) -> list[VersionView]:
     """The versions of which the newest rounds have a final estimate of ``quantity``, the newest version first.
 
-    ``since`` is the number of the first round that counts; without it, as many are looked at as usual.
+    ``since`` is the number of the first round that counts; without it, as many are looked at as usual. Of each version
+    so many are taken together as ``combined`` says, and those of another level are a view of their own.
     """
     limit = LOOKED_AT if since is None else None
     entries = revisions.latest_estimates(connection, monitor, quantity=quantity, limit=limit, since=since)
@@ -65,7 +86,7 @@ def version_views(
     for entry in reversed(entries):
         if not entry.estimate.provisional:
             by_model.setdefault((entry.model, entry.estimate.level), []).append(entry)
-    newest = {model: own[:COMBINED] for model, own in by_model.items()}
+    newest = {model: own[:combined] for model, own in by_model.items()}
     known = tallies.read(connection, (each.key for own in newest.values() for each in own))
     return [_view(own, [known.get(each.key) for each in own]) for own in newest.values()]
 

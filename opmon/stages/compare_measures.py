@@ -14,7 +14,7 @@ from opmon.decisions.measure_comparison import MeasureComparison, SliceDifferenc
 from opmon.errors import InputError, ModelError
 from opmon.estimators.paired import FEWEST, Pair, holm, paired_difference
 from opmon.problems import traits
-from opmon.queries.versions import difference, version_views
+from opmon.queries.versions import COMBINED, VersionView, difference, version_views
 from opmon.stages.compared import asked_of_both, require_two
 from opmon.stages.estimate import read_answers
 from opmon.stages.measures import rows_of
@@ -48,7 +48,12 @@ def compare_measures(
     except ValueError as exc:
         raise InputError(str(exc)) from exc
     if settings.scoring.by == "logged" or not traits(settings.problem).compares:
-        return tuple(_apart(work, first, second, each) for each in measures)
+        if fresh:
+            raise InputError(
+                f"the versions of {work.name!r} are compared by the rounds that each answered itself: none of them was "
+                "labelled after both were registered for both; leave out --fresh"
+            )
+        return tuple(_apart(work, first, second, each, newest, alpha) for each in measures)
     pairs, before = asked_of_both(
         work, first, second, newest, lambda round_, last: _pair(work, round_, last, first, second), fresh=fresh
     )
@@ -128,8 +133,18 @@ def _compared(
     )  # fmt: skip
 
 
-def _apart(work: Toolbox, first: ModelVersion, second: ModelVersion, chosen: MeasureSettings) -> MeasureComparison:
-    """By the rounds that each version answered itself: other inputs, and so a wider interval."""
+def _apart(
+    work: Toolbox,
+    first: ModelVersion,
+    second: ModelVersion,
+    chosen: MeasureSettings,
+    newest: int | None,
+    alpha: float,
+) -> MeasureComparison:
+    """By the last ``newest`` rounds that each version answered itself: other inputs, and so a wider interval.
+
+    It holds at the level of the rounds' own estimates, or at 1 − ``alpha`` where that is higher.
+    """
     quantity = work.settings.quantity
     if chosen.quantity(work.settings.unit) != quantity:
         raise InputError(
@@ -137,17 +152,22 @@ def _apart(work: Toolbox, first: ModelVersion, second: ModelVersion, chosen: Mea
             f"{quantity.name}; got {chosen.key!r}"
         )
     with work.store.read() as connection:
-        views = {each.version: each for each in version_views(connection, work.name, quantity)}
-    lacking = [model.uri for model in (first, second) if model.version not in views]
-    if lacking:
+        views = version_views(connection, work.name, quantity, combined=newest or COMBINED)
+    one, two = _newest_of(first, views), _newest_of(second, views)
+    if one is None or two is None:
+        lacking = [model.uri for model, view in ((first, one), (second, two)) if view is None]
         raise InputError(
             f"nothing was estimated of {' and '.join(lacking)} in monitor {work.name!r}: neither can be asked for "
             "other inputs, so each needs labelled rounds of its own"
         )
-    one, two = views[first.version], views[second.version]
-    values = (one.estimate, two.estimate)
-    found = difference(*values)
+    level = min(one.estimate.level, two.estimate.level)
+    found = difference(one.estimate, two.estimate).at(1 - alpha, level)
     return MeasureComparison(
-        quantity, values[0].value, values[1].value, found.value, found.low, found.high, one.labels + two.labels, None,
-        one.rounds + two.rounds, 1 - one.estimate.level,
+        quantity, one.estimate.value, two.estimate.value, found.value, found.low, found.high, one.labels + two.labels,
+        None, one.rounds + two.rounds, min(alpha, 1 - level),
     )  # fmt: skip
+
+
+def _newest_of(model: ModelVersion, views: Sequence[VersionView]) -> VersionView | None:
+    """Where rounds of a version have several levels, those of the newest."""
+    return next((each for each in views if (each.model, each.version) == (model.name, model.version)), None)

@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from opmon.errors import NotFoundError, SourceError
+from opmon.errors import InputError, NotFoundError, SourceError
 from opmon.jobs.versions import rows_of, said_of
 from opmon.stages.versions import versions_meant
 from opmon.store import draws, rounds
@@ -171,3 +171,48 @@ def test_an_alias_that_moved_does_not_mix_two_versions_in_one_round(workbench: A
     assert monitor.advance().opened == 0
     found = {number: (of(monitor, number).received, of(monitor, number).inputs) for number in (3, 4)}
     assert found == {3: (200, 200), 4: (200, 200)}
+
+
+def test_versions_whose_answers_are_logged_are_compared_as_asked(workbench: Any, sqlite: str) -> None:
+    """Each by its own rounds: so many of the newest as are asked for, as surely as is asked for, of one level."""
+    workbench.register_again()
+    changes: dict[str, Any] = {
+        "classes": [str(digit) for digit in range(10)],
+        "scoring": {"by": "logged"},
+        "columns": {"id": "input_id", "timestamp": "at", "prediction": "said", "model_version": "served_by"},
+        "sampler": {"type": "srs", "budget": 40},
+        "rules": [],
+    }
+
+    def live(monitor: Any, version: str, wrong: float) -> None:
+        workbench.write_window(said=["0"] * 200, served_by=[version] * 200)
+        workbench.truth |= dict.fromkeys(list(workbench.truth)[-200:], "0")
+        assert monitor.advance().problems == []
+        workbench.answer(monitor, wrong=wrong)
+        assert monitor.advance().closed == 1
+
+    other = workbench.monitor(sqlite, **changes, level=0.8)
+    live(other, "1", wrong=0.9)
+    monitor = workbench.monitor(sqlite, **changes)
+    for version, wrong in (("1", 0.05), ("2", 0.25), ("1", 0.05), ("2", 0.25)):
+        live(monitor, version, wrong)
+
+    def compared(**asked: Any) -> Any:
+        (found,) = monitor.compare_measures("models:/digits/1", "models:/digits/2", **asked)
+        return found
+
+    both = compared()
+    assert (both.rounds, both.labels, both.winner) == (4, 160, "first"), "none of another level"
+    assert both.alpha == pytest.approx(0.05)
+    newest = compared(newest=1)
+    assert (newest.rounds, newest.labels) == (2, 80)
+    sure = compared(alpha=1e-6)
+    assert (sure.winner, sure.alpha) == (None, 1e-6)
+    assert sure.low < both.low < both.high < sure.high
+    assert "Not decided" in sure.words("one", "two")
+    assert "99.9999 % interval" in sure.words("one", "two").replace("\xa0", " ")
+    wide = compared(alpha=0.2)
+    assert (wide.low, wide.high) == (both.low, both.high), "they are known no more narrowly"
+    for wrong, told in ({"fresh": True}, "leave out --fresh"), ({"alpha": 0.0}, "alpha is a probability"):
+        with pytest.raises(InputError, match=told):
+            compared(**wrong)
