@@ -171,7 +171,7 @@ def _model(scorer: Scorer, feeding: _Feeding) -> Callable[[Array], Array]:
     outputs = scorer.outputs
 
     def scores(values: Array) -> Array:
-        found = scorer.run([outputs.score], feeding.tensors(values))[0].reshape(len(values), -1)
+        found = outputs.ordered(scorer.run([outputs.score], feeding.tensors(values))[0].reshape(len(values), -1))
         if traits(outputs.problem).of_numbers or found.shape[1] > 1:
             return found
         return np.concatenate([np.zeros_like(found) if outputs.meaning == "logits" else 1 - found, found], axis=1)

@@ -291,3 +291,17 @@ def test_inputs_with_gaps_take_part_where_the_model_answers_them(
     rows = [{"a": float(a), "b": None if row < 3 else float(b)} for row, (a, b) in enumerate(values)]
     settings = RobustnessSettings(kind="table", perturbations=["noise"], relation="own")
     assert prepared(scorer, settings, rows, [None] * 40, None).left_out == left_out
+
+
+def test_the_scores_of_support_vectors_are_in_the_order_of_the_classes(tmp_path: Path) -> None:
+    from skl2onnx import to_onnx
+    from sklearn.svm import SVC
+
+    values = np.random.default_rng(0).normal(size=(40, 2)).astype(np.float32)
+    fitted = SVC().fit(values, values[:, 0] > 0)
+    (tmp_path / "model.onnx").write_bytes(to_onnx(fitted, values[:1], target_opset=17).SerializeToString())
+    scorer = Scorer.open(tmp_path / "model.onnx", "classification", features=["a", "b"], device="cpu")
+    rows = [{"a": float(a), "b": float(b)} for a, b in values]
+    settings = RobustnessSettings(kind="table", perturbations=["noise"], relation="own")
+    ready = prepared(scorer, settings, rows, [None] * 40, None)
+    assert (ready.model(ready.evaluation.inputs).argmax(axis=1) == fitted.predict(values)).all()

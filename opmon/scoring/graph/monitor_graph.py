@@ -102,6 +102,8 @@ class MonitorGraph:
             )
         nodes = self.nodes
         score = nodes.cast(nodes.add("Flatten", [self.outputs.score], axis=1), np.float32)
+        if self.outputs.reversed:
+            score = nodes.add("Gather", [score, nodes.constant([1, 0], np.int64)], axis=1)
         if self.outputs.meaning == "logits":
             score = nodes.add("Sigmoid", [score]) if self.single else nodes.add("Softmax", [score], axis=1)
         elif self.outputs.meaning == "log_probabilities":

@@ -83,6 +83,8 @@ class Outputs:
     """The score from which on a class holds, where several may."""
     keeps_scores: bool = False
     """Whether the probabilities are given with the predictions: as many numbers for each input as there are classes."""
+    reversed: bool = False
+    """Whether the model gives the score of the second of two classes first."""
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -114,8 +116,6 @@ class Outputs:
             unlike, count = int((columns != largest)[valid].sum()), int(valid.sum())
             if not self.labels.proven and 2 * unlike > count >= _FEW:
                 raise ModelError(self.unlike(unlike, count))
-            if self.labels.proven and unlike == count and len(classes) == 2:
-                unlike = 0  # the two scores of a support vector machine are the wrong way round: that tells nothing
         return Predictions(
             predictions,
             variables_of(probabilities, ranking),
@@ -124,6 +124,10 @@ class Outputs:
             self._vocabulary(classes),
             scores=self._kept(probabilities, classes),
         )
+
+    def ordered(self, scores: Array) -> Array:
+        """The scores of the model, one column for each class, in the order of the classes."""
+        return scores[:, ::-1] if self.reversed else scores
 
     def _several(self, score: Array) -> Predictions:
         """The classes that hold, each by its own score."""
@@ -187,7 +191,7 @@ class Outputs:
     def _probabilities(self, score: Array) -> Numbers:
         if sum(size > 1 for size in score.shape[1:]) > 1:
             raise ModelError(many_axes(self.score, score.shape))
-        values = score.reshape(len(score), -1)
+        values = self.ordered(score.reshape(len(score), -1))
         if values.dtype == np.float16:
             values = values.astype(np.float32)
         single, values = values.shape[1] == 1, by_class(values)

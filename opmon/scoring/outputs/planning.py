@@ -64,7 +64,8 @@ def plan_outputs(
             problem, score.name, None, "logits" if scores == "logits" else "independent", chosen, own, spellings
         )
     meaning = scores if scores != "auto" else _meaning(model, score, labels is not None)
-    return Outputs(problem, score.name, labels, meaning, chosen, own, spellings)
+    turned = _is_reversed(last_operator(model, score.name))
+    return Outputs(problem, score.name, labels, meaning, chosen, own, spellings, reversed=turned)
 
 
 def _score(outputs: Sequence[Tensor], wanted: str | None) -> Tensor:
@@ -167,10 +168,25 @@ def _gives_margins(node: NodeProto | None) -> bool:
     """Whether it is a linear or support vector classifier whose scores are distances to its boundaries."""
     if node is None or node.op_type not in ("LinearClassifier", "SVMClassifier"):
         return False
-    attributes = {item.name: item for item in node.attribute}
-    if "post_transform" in attributes and attributes["post_transform"].s in _MADE_PROBABILITIES:
+    made = any(item.name == "post_transform" and item.s in _MADE_PROBABILITIES for item in node.attribute)
+    return not made and not _is_calibrated(node)
+
+
+def _is_calibrated(node: NodeProto) -> bool:
+    """Whether a support vector machine makes probabilities of its distances."""
+    return any(item.name == "prob_a" and item.floats for item in node.attribute)
+
+
+def _is_reversed(node: NodeProto | None) -> bool:
+    """Whether it gives the score of the second of two classes first.
+
+    A support vector machine without probabilities does: it answers the first class where its one number is above zero,
+    and gives (−number, number). One that is only weights gives each class its own.
+    """
+    if node is None or node.op_type != "SVMClassifier" or len(classifier_labels(node)) != 2:
         return False
-    return not ("prob_a" in attributes and attributes["prob_a"].floats)
+    has_vectors = any(item.name == "vectors_per_class" and any(item.ints) for item in node.attribute)
+    return has_vectors and not _is_calibrated(node)
 
 
 def _adds_bias(model: ModelProto, node: NodeProto) -> bool:

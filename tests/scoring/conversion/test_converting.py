@@ -6,10 +6,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import onnx
 import pandas as pd
 import pyarrow as pa
 import pytest
+from scipy.stats import spearmanr
 from sklearn.base import is_classifier, is_regressor
+from sklearn.calibration import CalibratedClassifierCV
 from sklearn.compose import ColumnTransformer
 from sklearn.discriminant_analysis import QuadraticDiscriminantAnalysis
 from sklearn.ensemble import (
@@ -35,7 +38,7 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import NearestCentroid
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder, StandardScaler, TargetEncoder
-from sklearn.svm import SVC, LinearSVC
+from sklearn.svm import SVC, LinearSVC, NuSVC
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor, ExtraTreeClassifier
 from xgboost import XGBClassifier
 
@@ -113,6 +116,42 @@ def test_a_converted_model_answers_as_the_original(opened, name, labels) -> None
     scorer = opened(model)
     assert share(scorer, model, lists(ROWS[ASK]), ROWS[ASK]) == 1
     assert scorer.classes == tuple(canonical_classes(np.unique(truth)))
+
+
+VECTORS: dict[str, Any] = {
+    "support vectors": SVC(),
+    "a share of support vectors": NuSVC(),
+    "scaled support vectors": make_pipeline(StandardScaler(), SVC(kernel="poly")),
+    "calibrated support vectors": CalibratedClassifierCV(SVC(), cv=2),
+}
+SURE = {name: model for name, model in {**MODELS, **VECTORS}.items() if name != "hard voting"}
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("name", SURE)
+def test_of_two_classes_the_second_has_the_score_of_the_second(opened, name) -> None:
+    model = SURE[name].fit(ROWS[FIT], np.where(TRUTH > 1, "yes", "no")[FIT])
+    scorer = opened(model).keeping_scores()
+    (scored,) = scorer.score([Batch(0, 0, lists(ROWS[ASK]))])
+    by_function = hasattr(model, "decision_function")
+    own = model.decision_function(ROWS[ASK]) if by_function else model.predict_proba(ROWS[ASK])[:, 1]
+    assert spearmanr(scored.scores[:, 1], own).statistic > 0.99
+    assert (scored.classes, scored.unlike) == (("no", "yes"), 0)
+    (alone,) = scorer.score([Batch(0, 0, lists(ROWS[ASK][:1]))])
+    np.testing.assert_allclose(alone.scores[0], scored.scores[0], atol=1e-6)
+
+
+@pytest.mark.parametrize("given", ["with the label", "alone"])
+def test_the_graph_has_the_two_classes_of_support_vectors_in_their_order(tmp_path, given) -> None:
+    model = VECTORS["scaled support vectors"].fit(ROWS[FIT], np.where(TRUTH > 1, "yes", "no")[FIT])
+    graph = onnx.load_from_string(convert(model))
+    if given == "alone":
+        del graph.graph.output[0]
+    onnx.save(graph, tmp_path / "model.onnx")
+    scorer = Scorer.open(tmp_path / "model.onnx", "classification", device="cpu", layer="variable", traced=True)
+    (traced,) = scorer.traces([Batch(0, 0, lists(ROWS[ASK]))])
+    assert (traced.predictions == model.predict(ROWS[ASK])).all()
+    assert (np.array(["no", "yes"])[traced.predicted] == traced.predictions).all()
 
 
 LARGE: dict[str, Any] = {
