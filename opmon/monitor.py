@@ -84,7 +84,7 @@ class Monitor:
     given_up: bool = False
     """Set where a cycle hangs for good: its lease is not renewed any more, and no further step is begun."""
     _scorers: dict[str, Answering] = field(default_factory=dict, repr=False)
-    _ways: dict[tuple[str, bool], Way[Answering]] = field(default_factory=dict, repr=False)
+    _ways: dict[tuple[ModelVersion, bool], Way[Answering]] = field(default_factory=dict, repr=False)
     _models: dict[str, ModelVersion] = field(default_factory=dict, repr=False)
     _timelines: dict[tuple[str, ...], str] = field(default_factory=dict, repr=False)
     _fresh: set[int] = field(default_factory=set, repr=False)

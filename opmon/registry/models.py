@@ -7,6 +7,7 @@ import re
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -75,8 +76,14 @@ def resolve(
         flavors,
         found.run_id or None,
         getattr(found, "model_id", None) or described.get("model_id") or None,
+        _moment(found),
     )
     return model, described, notes_of(found)
+
+
+def _moment(found: RegisteredVersion) -> datetime | None:
+    at = found.creation_timestamp
+    return datetime.fromtimestamp(at / 1000, UTC) if at else None
 
 
 def notes_of(found: RegisteredVersion) -> VersionNotes:
@@ -147,7 +154,9 @@ def _fetch(connection: Connection, model: ModelVersion, into: Path, kind: str, f
 
 
 def _folder(model: ModelVersion, into: Path, kind: str) -> Path:
-    known = hashlib.sha256(f"{model.run_id} {model.model_id}".encode()).hexdigest()[:8]
+    """The version's own folder: what was registered under its name and number at another time has another."""
+    at = None if model.registered_at is None else model.registered_at.isoformat()
+    known = hashlib.sha256(f"{model.run_id} {model.model_id} {at}".encode()).hexdigest()[:8]
     return cache.folder_of(into, model.name) / f"{model.version}-{known}{kind}"
 
 

@@ -45,7 +45,7 @@ class MlflowRegistry(Tracking):
         super().__init__(Connection(tracking_uri, registry_uri))
         self._read: dict[tuple[str, str, int], Document] = {}
         self._met: dict[tuple[str, str], tuple[float, VersionNotes]] = {}
-        self._described: dict[tuple[str, str, str | None], Document] = {}
+        self._described: dict[tuple[object, ...], Document] = {}
 
     def __repr__(self) -> str:
         return f"MlflowRegistry({self._connection.where!r})"
@@ -66,7 +66,7 @@ class MlflowRegistry(Tracking):
         """The version that ``models:/name@alias``, ``models:/name/3`` or ``models:/name/latest`` means now."""
         model, described, notes = models.resolve(self._connection, uri, self._read)
         self._met[model.name, model.version] = time.monotonic(), notes
-        self._described[model.name, model.version, model.model_id] = described
+        self._described[_key(model)] = described
         return model
 
     def fetch_onnx(
@@ -192,9 +192,14 @@ class MlflowRegistry(Tracking):
         self._met.pop((model.name, model.version), None)
 
     def _about(self, model: ModelVersion) -> Document:
-        key = (model.name, model.version, model.model_id)
+        key = _key(model)
         if key not in self._described:
             self.resolve(model.uri)
         if key not in self._described:
             raise ModelError(f"{model.uri} was deleted and registered again; resolve its address again")
         return self._described[key]
+
+
+def _key(model: ModelVersion) -> tuple[object, ...]:
+    """What tells a version from another one that is registered later under its name and number."""
+    return model.name, model.version, model.model_id, model.registered_at

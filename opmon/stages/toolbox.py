@@ -67,7 +67,7 @@ class Toolbox:
     """Where the jobs of a round run."""
     scorers: dict[str, Answering]
     """Models already loaded, by version."""
-    ways: dict[tuple[str, bool], Way[Answering]]
+    ways: dict[tuple[ModelVersion, bool], Way[Answering]]
     """How versions score, with activations or without, where it was already found out."""
     models: dict[str, ModelVersion]
     """Model versions already looked up."""
@@ -92,16 +92,20 @@ class Toolbox:
         return self.timelines[_EXPERIMENT]
 
     def model(self, round_: Round) -> ModelVersion:
-        """The model version of a round, looked up once per process: a version never changes."""
+        """The model version of a round, looked up once per process: what is registered under it hardly ever changes."""
         if round_.model_uri not in self.models:
             self.models[round_.model_uri] = self.registry.resolve(round_.model_uri)
         return self.models[round_.model_uri]
 
     def current(self) -> ModelVersion:
-        """The version that the monitor's address means now: looked up once where a cycle asks twice in a row."""
+        """The version that the monitor's address means now: looked up once where a cycle asks twice in a row.
+
+        Rounds of a version that was deleted and registered anew go on with the one that is there.
+        """
         at, model = self.met.get(self.settings.model, (-math.inf, None))
         if model is None or time.monotonic() - at > _IN_A_ROW:
             model = self.registry.resolve(self.settings.model)
+            self.models[model.uri] = model
             self.met[self.settings.model] = time.monotonic(), model
         return model
 
@@ -135,14 +139,14 @@ class Toolbox:
         self.scorers[uri] = scorer
 
     def _way(self, model: ModelVersion, traced: bool) -> Way[Answering]:
-        known = self.ways.get((model.uri, True)) or self.ways.get((model.uri, traced))
+        known = self.ways.get((model, True)) or self.ways.get((model, traced))
         if known is None or not known.is_there():
             had = cache.versions(self.folder / "models", model.name)
             known = way_of(self.settings, self.registry, model, self.folder, traced)
             if had and model.version not in had:
                 self._forget_models(model)
             self.ways.clear()
-            self.ways[model.uri, traced] = known
+            self.ways[model, traced] = known
         return known
 
     def _forget_models(self, new: ModelVersion) -> None:

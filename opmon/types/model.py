@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import datetime
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,6 +17,9 @@ class ModelVersion:
     """The training run, where the registry knows it."""
     model_id: str | None = None
     """MLflow's LoggedModel, where there is one."""
+    registered_at: datetime | None = None
+    """When it was registered, where the registry knows it: a model that was deleted and registered anew is another one
+    of the same name and version."""
 
     @property
     def uri(self) -> str:

@@ -13,7 +13,9 @@ import onnxruntime
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from skl2onnx import to_onnx
 from sklearn.datasets import load_digits
+from sklearn.linear_model import LogisticRegression
 
 from opmon.abc import Dataset
 from opmon.errors import InputError, ModelError, NotFoundError, UnavailableError
@@ -346,6 +348,34 @@ def test_registry_version_whose_files_are_gone_is_a_model_error(registry, uri, t
     client.log_artifact(run.run_id, str(tmp_path / "MLmodel"), "model")
     with pytest.raises(ModelError, match="outside of the model"):
         registry.fetch_onnx(registry.resolve(f"models:/{name}/1"), tmp_path / "models")
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_registry_model_that_is_deleted_and_registered_anew_is_another(sqlite_uri, tmp_path) -> None:
+    """Also of files that were saved and not logged, which have neither a run nor an id."""
+    import mlflow
+
+    client, registry, rows = mlflow.MlflowClient(sqlite_uri), MlflowRegistry(sqlite_uri), np.eye(2).repeat(9, axis=0)
+    versions, files = [], []
+    for turn, truth in enumerate((rows[:, 0] > 0, rows[:, 0] <= 0)):
+        fitted = LogisticRegression().fit(rows, truth)
+        for name, flavor, model in (
+            ("saved-onnx", mlflow.onnx, to_onnx(fitted, rows[:1], options={"zipmap": False})),
+            ("saved-sklearn", mlflow.sklearn, fitted),
+        ):
+            flavor.save_model(model, tmp_path / name / str(turn), pip_requirements=["onnx"])
+            client.create_registered_model(name)
+            client.create_model_version(name, str(tmp_path / name / str(turn)))
+            version = registry.resolve(f"models:/{name}/1")
+            path = registry.fetch_onnx(version, tmp_path, convert, trusted=True)
+            assert onnxruntime.InferenceSession(str(path)).run(None, {"X": rows})[0].tolist() == truth.tolist()
+            assert MlflowRegistry(sqlite_uri).fetch_onnx(registry.resolve(version.uri), tmp_path, convert, True) == path
+            versions.append(version)
+            files.append(path)
+        assert registry.original(version, tmp_path, trusted=True).predict(rows).tolist() == truth.tolist()
+        client.delete_registered_model("saved-onnx")
+        client.delete_registered_model("saved-sklearn")
+    assert len(set(versions)) == len(set(files)) == 4
 
 
 def test_registry_folder_that_cannot_be_written_is_told(registry, tmp_path) -> None:

@@ -216,3 +216,24 @@ def test_versions_whose_answers_are_logged_are_compared_as_asked(workbench: Any,
     for wrong, told in ({"fresh": True}, "leave out --fresh"), ({"alpha": 0.0}, "alpha is a probability"):
         with pytest.raises(InputError, match=told):
             compared(**wrong)
+
+
+def test_a_version_that_is_deleted_and_registered_anew_answers_in_the_same_process(
+    workbench: Any, database: str, tmp_path: Path
+) -> None:
+    import mlflow
+
+    world = workbench.sibling(tmp_path / "alone")
+    monitor = world.monitor(database)
+    found = []
+    for _ in range(2):
+        world.write_window()
+        monitor.advance()
+        with monitor._at_work() as work:
+            found.append(work.way(of(monitor, len(found) + 1)))
+        world.answer(monitor)
+        monitor.advance()
+        mlflow.MlflowClient(world.tracking_uri).delete_registered_model("digits")
+        world.new_version()
+    assert [way.name for way in found] == ["models:/digits/1"] * 2
+    assert found[0].path != found[1].path
