@@ -19,6 +19,7 @@ from opmon.errors import NotFoundError, OpmonError, UnavailableError
 from opmon.jobs.ids import ids_of
 from opmon.jobs.model import Answering
 from opmon.jobs.moments import span_of
+from opmon.jobs.parts import VARIABLE, lacking
 from opmon.jobs.served import Skew, served
 from opmon.jobs.variables import with_logged
 from opmon.jobs.versions import rows_of, said_of
@@ -195,13 +196,16 @@ def _production(
     own = np.concatenate([part.predictions for part in good])
     logged = pa.chunked_array([batch.rows.column(name) for batch in batches]).combine_chunks()
     given, threshold = logged.take(pa.array(where)), monitor.columns.threshold
-    return served(name, given, own, good[0].classes, monitor.problem, monitor.spellings, threshold)
+    classes = next((part.classes for part in good if part.classes is not None), None)
+    return served(name, given, own, classes, monitor.problem, monitor.spellings, threshold)
 
 
 def _draw(monitor: MonitorSettings, scored: Sequence[Scored]) -> None:
     """Whether the sampler finds the variables it needs."""
+    names = dict.fromkeys(name for part in scored for name in part.variables)
     for part in scored:
         size = len(part.rows)
         if size > 1:
-            frame = Frame(part.variables, predictions=part.predictions, activations=part.activations, size=size)
+            variables = {name: part.variables.get(name, lacking(VARIABLE + name, size)) for name in names}
+            frame = Frame(variables, predictions=part.predictions, activations=part.activations, size=size)
             monitor.sampler.plugin.draw(frame, size // 2, np.random.default_rng(0))

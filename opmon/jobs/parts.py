@@ -16,11 +16,14 @@ from dataclasses import asdict, dataclass, field
 from datetime import datetime
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+from numpy.typing import NDArray
 
 from opmon.jobs.moments import NO_SPAN, Span
 from opmon.jobs.served import Skew
+from opmon.scoring.outputs.variables import FLOOR
 from opmon.tables import joined
 
 VARIABLE, SLICE, CHANCE, ACTIVATIONS = "variable.", "slice.", "chance.", "activations"
@@ -96,6 +99,15 @@ class Part:
             skew=None if skew is None else Skew(**{**skew, "classes": _tuple(skew["classes"])}),
             span=Span(_moment(span["first"]), _moment(span["last"]), span["odd"], span["late"]),
         )
+
+
+def lacking(name: str, rows: int) -> NDArray[np.float32]:
+    """What inputs have in a column that only other inputs of their round have.
+
+    A model that answers one probability gives no variables with those that are all 0 or 1, which look like classes:
+    they are the least suspicious. A chance is not known.
+    """
+    return np.full(rows, FLOOR if name.startswith(VARIABLE) else np.nan, np.float32)
 
 
 def path_of(folder: Path, number: int) -> Path:

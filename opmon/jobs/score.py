@@ -12,6 +12,7 @@ from contextvars import ContextVar
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from numpy.typing import NDArray
 
 from opmon.jobs import parts
 from opmon.jobs.chances import with_chances
@@ -145,19 +146,15 @@ class _Making:
         }
         if self.job.columns.id is not None:
             columns[parts.HASH] = hashes_of(columns["id"])
-        own, classes = np.concatenate([scored.predictions for scored in pieces]), pieces[0].classes
+        own = np.concatenate([scored.predictions for scored in pieces])
+        classes = next((scored.classes for scored in pieces if scored.classes is not None), None)
         production = self._served(taken, pairs, own, classes)
         judged, skew = (None, None) if production is None else production
         columns["prediction"] = own if judged is None else judged["prediction"]
         if judged is not None and traits(self.job.problem).of_numbers:
             columns |= {parts.OWN: own, parts.LOGGED: judged["logged"]}
-        for name in pieces[0].variables:
-            columns[parts.VARIABLE + name] = np.concatenate([scored.variables[name] for scored in pieces])
-        for name in dict.fromkeys(name for scored in pieces for name in scored.chances):
-            none = [np.full(len(scored.rows), np.nan, np.float32) for scored in pieces]
-            columns[parts.CHANCE + name] = np.concatenate(
-                [scored.chances.get(name, lacking) for scored, lacking in zip(pieces, none, strict=True)]
-            )
+        columns |= _together(parts.VARIABLE, [(len(scored.rows), scored.variables) for scored in pieces])
+        columns |= _together(parts.CHANCE, [(len(scored.rows), scored.chances) for scored in pieces])
         for cut in self.job.cuts:
             texts = [texts_of(beside.numbers, cut).take(at) for at, (_, beside) in zip(taken, pairs, strict=True)]
             columns[parts.SLICE + cut.name] = pa.chunked_array(texts).unify_dictionaries().combine_chunks()
@@ -184,6 +181,16 @@ class _Making:
         if production is not None:
             self.losses.update(production[1].losses)
         return production
+
+
+def _together(prefix: str, found: Sequence[tuple[int, Mapping[str, NDArray[np.float32]]]]) -> dict[str, Array]:
+    """The columns that any of some pieces has, for all of them; each comes with its number of rows."""
+    return {
+        prefix + name: np.concatenate(
+            [values[name] if name in values else parts.lacking(prefix + name, rows) for rows, values in found]
+        )
+        for name in dict.fromkeys(name for _, values in found for name in values)
+    }
 
 
 def _joined(arrays: list[pa.Array]) -> pa.Array:

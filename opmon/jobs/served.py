@@ -61,6 +61,7 @@ class Skew:
             said=_added(self.said, other.said),
             own=_added(self.own, other.own),
             strays=_added(self.strays, other.strays),
+            classes=self.classes or other.classes,
         )
 
     @property

@@ -21,7 +21,7 @@ from opmon.config.slices import cuts_of
 from opmon.jobs.counting import bounded
 from opmon.jobs.moments import Span
 from opmon.jobs.neurons import from_bytes
-from opmon.jobs.parts import ACTIVATIONS, CHANCE, HASH, LOGGED, OWN, SLICE, VARIABLE, Part
+from opmon.jobs.parts import ACTIVATIONS, CHANCE, HASH, LOGGED, OWN, SLICE, VARIABLE, Part, lacking
 from opmon.jobs.served import Skew, skew_of_numbers
 from opmon.stages.frames import levels_as_bytes, write_frame
 from opmon.stages.identities import first_met
@@ -67,7 +67,7 @@ def assemble(work: Toolbox, round_: Round, slices: Sequence[Slice], parts: Seque
             before = rounds.slicing_before(connection, round_)
         found = {cut.name: _levels(cut, judged, masks, before) for cut in cuts if cut.of == "column"}
     count = write_frame(path, _tables(judged, masks, levels_of(round_.plan), found))
-    classes = next((part.classes for part in judged), None)
+    classes = next((part.classes for part in judged if part.classes is not None), None)
     divides = cuts and count
     return Assembled(
         count,
@@ -161,15 +161,25 @@ def _tables(
     """The frame, part by part."""
     if not parts:
         return
-    names = [name for name in parts[0].names if name.startswith((VARIABLE, CHANCE))]
+    names = list(dict.fromkeys(name for part in parts for name in part.names if name.startswith((VARIABLE, CHANCE))))
     coding = None if levels is None else Levels.of(map(_neurons, parts, masks), levels)
     for part, mask in zip(parts, masks, strict=True):
-        table = _kept(part, ["id", "slice", "row", "prediction", *names], mask)
+        table = _whole(part, ["id", "slice", "row", "prediction", *names], mask)
         for name, of in cuts.items():
             table = table.append_column(SLICE + name, coded(_texts(part, mask, SLICE + name), of))
         if coding is not None:
             table = table.append_column(ACTIVATIONS, levels_as_bytes(coding.code(_neurons(part, mask))))
         yield table.replace_schema_metadata(None)
+
+
+def _whole(part: Part, names: Sequence[str], mask: NDArray[np.bool_] | None) -> pa.Table:
+    """The columns of a part, with those that only other parts have."""
+    there = set(part.names)
+    table = _kept(part, [name for name in names if name in there], mask)
+    for name in names:
+        if name not in there:
+            table = table.append_column(name, pa.array(lacking(name, table.num_rows)))
+    return table.select(list(names))
 
 
 def _neurons(part: Part, mask: NDArray[np.bool_] | None) -> NDArray[np.float32]:

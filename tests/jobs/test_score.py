@@ -20,7 +20,9 @@ from opmon.jobs.identity import identity
 from opmon.jobs.job import ScoreJob
 from opmon.jobs.parts import Part
 from opmon.jobs.score import heard, score
+from opmon.scoring.outputs.variables import FLOOR
 from opmon.scoring.scored import Scored
+from opmon.stages import assembly
 from opmon.stages.open import open_round
 from opmon.stages.score import PARTS
 from opmon.stages.score_jobs import jobs_of
@@ -39,6 +41,8 @@ class Always:
     asked: str
     """A file that says how many inputs were asked for."""
     fails_after: int = 1_000_000
+    plain: tuple[int, ...] = ()
+    """The batches of which it gives neither variables nor classes."""
 
     def open(self) -> Always:
         return self
@@ -51,7 +55,9 @@ class Always:
             with Path(self.asked).open("a") as file:
                 file.write(f"{len(rows)}\n")
             variables = {"confidence": np.ones(len(rows), np.float32)}
-            yield Scored(0, rows, np.full(len(rows), "3"), variables, {}, classes=("3", "4"))
+            told = {} if number in self.plain else {"classes": ("3", "4"), "chances": {"4": variables["confidence"]}}
+            variables = {} if number in self.plain else variables
+            yield Scored(0, rows, np.full(len(rows), "3"), variables, {}, **told)
 
 
 @dataclass(frozen=True)
@@ -123,6 +129,26 @@ def test_a_killed_job_keeps_the_parts_it_finished(workbench: Any, sqlite: str, t
     assert sum(progress) == 1000
     calm = score(replace(whole, way=ways[2], folder=tmp_path / "calm"))
     assert table_of(done).equals(table_of(calm))
+
+
+@pytest.mark.parametrize("plain", [(), (0,), (1, 3), (0, 1, 2)])
+def test_what_only_some_batches_have_all_inputs_of_the_round_have(
+    workbench: Any, sqlite: str, tmp_path: Path, plain: tuple[int, ...]
+) -> None:
+    for _ in range(4):
+        workbench.write_window()
+    job = job_of(workbench.monitor(sqlite, round=ANY), tmp_path / "parts")
+    frames, way = [], Always(str(tmp_path / "asked"), plain=plain)
+    for number, size in enumerate((200, 400, 800)):
+        done = score(replace(job, way=way, part_rows=size, folder=tmp_path / str(number)))
+        found = [part for part in done if part.rows]
+        assert {part.classes for part in found} - {None} == {("3", "4")}
+        frames.append(pa.concat_tables(assembly._tables(found, [None] * len(found), None, {})))
+    certain = np.isin(np.arange(800) // 200, plain)
+    for frame in frames:
+        assert frame.drop_columns("chance.4").equals(frames[0].drop_columns("chance.4"))
+        assert frame["variable.confidence"].to_pylist() == np.where(certain, np.float32(FLOOR), 1).tolist()
+        assert np.isnan(frame["chance.4"].to_numpy()).tolist() == certain.tolist()
 
 
 def test_parts_of_bounded_size_are_whole_or_not_there(workbench: Any, sqlite: str, tmp_path: Path) -> None:

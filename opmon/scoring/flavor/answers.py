@@ -37,6 +37,8 @@ class AnswerReader:
     keeps_scores: bool
     own: tuple[str, ...] | None
     """The model's own names of its classes, where it says them."""
+    shares: bool = False
+    """Whether it is known that its labels are probabilities of the second of two classes."""
 
     def read(self, table: pa.Table, header: Document) -> Read:
         """What the answers are."""
@@ -48,6 +50,30 @@ class AnswerReader:
     def known(self) -> tuple[str, ...] | None:
         """The names of the classes in the order of the model's scores, where they are known."""
         return self._chosen(self.own or None)
+
+    def gives_shares(self, table: pa.Table) -> bool:
+        """Whether the labels are probabilities of the second of two classes and no names.
+
+        Fractions are. Zeros and ones alone are where it is known of others, or where two classes have other names.
+        """
+        if not traits(self.problem).one_class or "labels" not in table.column_names or "scores" in table.column_names:
+            return self.shares
+        labels = table["labels"].combine_chunks()
+        if self.shares or not pa.types.is_floating(labels.type):
+            return self.shares
+        values = labels.to_numpy(zero_copy_only=False)
+        known = values[np.isfinite(values)]
+        if not len(known) or ((known < 0) | (known > 1)).any():
+            return False
+        return bool((known != np.floor(known)).any()) or self._are_no_names(known)
+
+    def _are_no_names(self, numbers: Array) -> bool:
+        """Whether there are two classes, and numbers are what neither is called."""
+        classes = self.known()
+        if classes is None or len(classes) != 2:
+            return False
+        called = {self.spellings.name(canonical_class(number)) for number in np.unique(numbers).tolist()}
+        return called.isdisjoint((*classes, *(self.own or ())))
 
     def _chosen(self, own: tuple[str, ...] | None) -> tuple[str, ...] | None:
         if own is None:
@@ -112,9 +138,10 @@ class AnswerReader:
                 raise ModelError("the model gives neither a label nor scores")
             return best, good, variables, 0, classes, kept
         labels = table["labels"].combine_chunks()
-        if best is None and _are_shares(labels):
+        if best is None and self.shares and _are_numbers(labels.type):
             outputs = Outputs(self.problem, "labels", None, "probabilities", classes, keeps_scores=self.keeps_scores)
-            answers = outputs.read([labels.to_numpy(zero_copy_only=False)])
+            numbers = labels if pa.types.is_floating(labels.type) else labels.cast(pa.float64())
+            answers = outputs.read([numbers.to_numpy(zero_copy_only=False)])
             return (
                 answers.predictions,
                 answers.valid,
@@ -154,10 +181,5 @@ def _require_one(names: NDArray[np.str_], classes: tuple[str, ...] | None) -> No
     )
 
 
-def _are_shares(labels: pa.Array) -> bool:
-    """Whether answers are fractions between 0 and 1: no names of classes, but probabilities of the second of two."""
-    if not pa.types.is_floating(labels.type):
-        return False
-    values = labels.to_numpy(zero_copy_only=False)
-    known = values[np.isfinite(values)]
-    return bool(len(known) and ((known >= 0) & (known <= 1)).all() and (known != np.floor(known)).any())
+def _are_numbers(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_floating(kind) or pa.types.is_integer(kind))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import pyarrow as pa
@@ -34,6 +34,13 @@ _Answer = tuple[Document, pa.Table]
 
 
 @dataclass
+class _Learned:
+    """What a model's answers have shown so far of what all of them mean."""
+
+    shares: bool = False
+
+
+@dataclass
 class FlavorScorer:
     """Scores batches by what the model answers in its own process.
 
@@ -56,6 +63,7 @@ class FlavorScorer:
     keeps_scores: bool = False
     """Whether the scores are given with the answers."""
     _own: tuple[str, ...] | None = None
+    _learned: _Learned = field(default_factory=_Learned)
     _failures: int = 0
     _rows: int = ROWS
 
@@ -185,6 +193,7 @@ class FlavorScorer:
             self.threshold,
             self.keeps_scores,
             self._own,
+            self._learned.shares,
         )
 
     def _read(
@@ -199,7 +208,10 @@ class FlavorScorer:
             return Scored(batch.slice_index, np.empty(0, np.int64), nothing, {}, reasons)
         rows = np.concatenate([numbers for numbers, _, _ in parts])
         table = pa.concat_tables([part for _, _, part in parts], promote_options="permissive").combine_chunks()
-        predictions, good, variables, unlike, classes, scores = self._reader().read(table, parts[0][1])
+        reader = self._reader()
+        self._learned.shares = reader.gives_shares(table)
+        reader = replace(reader, shares=self._learned.shares)
+        predictions, good, variables, unlike, classes, scores = reader.read(table, parts[0][1])
         for row in rows[~good].tolist():
             reasons[batch.first_row + row] = "the model's answer is not a number, or no probabilities"
         return Scored(

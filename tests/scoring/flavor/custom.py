@@ -43,7 +43,7 @@ class Custom(mlflow.pyfunc.PythonModel):
         if does == SCORES:
             return np.column_stack([1 - p, p])
         if does == SHARES:
-            return p
+            return np.where(np.abs(first) > 9, first > 0, p)
         if does == SEVERAL:
             return pd.DataFrame({name: first.astype(int) for name in "xyz"})
         return np.where(first > 0, "yes", "no")[does == FEWER :]

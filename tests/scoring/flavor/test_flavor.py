@@ -260,6 +260,43 @@ def test_names_of_scores_lose_what_they_have_in_common_where_the_answers_do(
     assert _told(rows)["classes"] == classes
 
 
+CERTAIN = ROWS.assign(a=np.where(ROWS["a"] > 0, 50.0, -50.0))
+"""Of these the model is so sure that its probabilities are 0 and 1."""
+
+
+def in_batches(scorer: FlavorScorer, rows: pd.DataFrame, size: int) -> list[Scored]:
+    given = pa.Table.from_pandas(doing(SHARES, rows), preserve_index=False).to_batches(max_chunksize=size)
+    return list(scorer.score(Batch(0, size * number, batch) for number, batch in enumerate(given)))
+
+
+@pytest.mark.parametrize("size", [1, 4, 8])
+@pytest.mark.parametrize("classes", [("no", "yes"), ("0", "1"), None])
+def test_probabilities_are_read_as_such_however_the_inputs_come(custom: FlavorScorer, size: int, classes: Any) -> None:
+    rows = pd.concat([ROWS.head(3), CERTAIN.head(13)])
+    fresh = FlavorScorer(custom.worker, classes=classes)
+    (whole,), parts = in_batches(fresh, rows, 16), in_batches(FlavorScorer(custom.worker, classes=classes), rows, size)
+    for name, values in whole.variables.items():
+        assert np.concatenate([part.variables[name] for part in parts]).tolist() == values.tolist()
+    assert np.concatenate([part.predictions for part in parts]).tolist() == whole.predictions.tolist()
+    assert {part.classes for part in in_batches(fresh.keeping_scores(), CERTAIN.head(4), 1)} == {whole.classes}
+
+
+def test_zeros_and_ones_are_probabilities_where_the_classes_are_called_otherwise(custom: FlavorScorer) -> None:
+    spelt = Spellings.of({"no": ["0"], "yes": ["1"]})
+    for classes, spellings, certain in [
+        (("no", "yes"), Spellings({}), True),
+        (("no", "yes"), spelt, False),
+        (("0", "1"), Spellings({}), False),
+        (("a", "b", "c"), Spellings({}), False),
+        (None, Spellings({}), False),
+    ]:
+        scorer = FlavorScorer(custom.worker, classes=classes, spellings=spellings)
+        (found,) = in_batches(scorer, CERTAIN, len(CERTAIN))
+        first, second = (classes or ("0", "1"))[:2]
+        assert found.predictions.tolist() == np.where(CERTAIN["a"] > 0, second, first).tolist()
+        assert bool(found.variables) == certain
+
+
 def test_a_bad_input_costs_only_itself(custom: FlavorScorer) -> None:
     bad = ROWS.copy()
     for row, does in {77: RAISES, 78: DIES, 79: EATS, 80: HANGS}.items():
