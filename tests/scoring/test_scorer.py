@@ -98,7 +98,18 @@ def test_scorer_scores_can_be_overridden(opened) -> None:
 
 def test_scorer_probabilities_that_are_none_are_an_error(opened) -> None:
     with pytest.raises(ModelError, match=r"should give probabilities.*scores: logits"):
-        one(opened("Identity", scores="probabilities"), [[9, 1, 0, 0]])
+        one(opened("Identity", scores="probabilities"), [[9, 1, 0, 0]] * 20)
+
+
+def test_scorer_odd_answers_cost_their_inputs_however_few_come_together(opened, fed) -> None:
+    scorer, rows = (
+        opened("Identity", scores="probabilities"),
+        np.array([[0, 1, 0, 0], [9, 1, 0, 0]] + [[1, 0, 0, 0]] * 9),
+    )
+    for step in (1, 2, 11):
+        parts = list(scorer.score(fed(rows, step)))
+        assert [row for part in parts for row in part.rejected] == [1]
+        assert [name for part in parts for name in part.predictions] == ["1"] + ["0"] * 9
 
 
 def test_scorer_names_of_classes(opened, dense) -> None:

@@ -13,7 +13,7 @@ from opmon.errors import ModelError
 from opmon.problems import traits
 from opmon.scoring.outputs.labels import Labels
 from opmon.scoring.outputs.sets import HALF, scores_in, sets_of, variables_of_sets
-from opmon.scoring.outputs.variables import by_class, only_one, ranked, sigmoid, softmax, summed, variables_of
+from opmon.scoring.outputs.variables import ENOUGH, by_class, only_one, ranked, sigmoid, softmax, summed, variables_of
 from opmon.spellings import AS_SPELT, Spellings
 from opmon.types import Array, Numbers, Problem
 
@@ -21,8 +21,6 @@ Meaning = Literal["probabilities", "log_probabilities", "independent", "logits",
 T = TypeVar("T", bound=np.generic)
 Scores = Literal["auto", "probabilities", "logits", "independent"]
 SCORES: tuple[str, ...] = ("auto", "probabilities", "logits", "independent")
-_FEW = 20
-"""The fewest labels by which it is judged whether they go with the scores."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +112,7 @@ class Outputs:
         else:
             predictions, columns = self._labelled(self.labels, np.asarray(results[1]), valid, classes)
             unlike, count = int((columns != largest)[valid].sum()), int(valid.sum())
-            if not self.labels.proven and 2 * unlike > count >= _FEW:
+            if not self.labels.proven and 2 * unlike > count >= ENOUGH:
                 raise ModelError(self.unlike(unlike, count))
         return Predictions(
             predictions,
@@ -204,10 +202,10 @@ class Outputs:
         return by_class(np.concatenate([1 - values, values], axis=1)) if single else values
 
     def _are_probabilities(self, values: Numbers, total: Numbers, finite: NDArray[np.bool_]) -> NDArray[np.bool_]:
-        """Which rows are probabilities; an error where half of the finite ones are not, as the output gives others."""
+        """Which rows are probabilities; an error where half of many finite ones are not, as the output gives others."""
         off = np.abs(total - 1)
         good: NDArray[np.bool_] = (values.min(axis=1, initial=0) >= -1e-3) & (off <= 1e-2)
-        if finite.any() and 2 * int(good.sum()) <= int(finite.sum()):
+        if max(ENOUGH, 2 * int(good.sum())) <= int(finite.sum()):
             worst = int(np.where(finite, off, -1).argmax())
             shown = ", ".join(f"{value:.4g}" for value in values[worst, :4])
             raise ModelError(

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from opmon import label_sets
 from opmon.errors import ModelError
-from opmon.scoring.outputs.variables import FLOOR, sigmoid, summed
+from opmon.scoring.outputs.variables import ENOUGH, FLOOR, sigmoid, summed
 from opmon.types import Array, Numbers
 
 HALF = 0.5
@@ -53,7 +53,7 @@ def variables_of_sets(scores: Numbers, threshold: float) -> dict[str, NDArray[np
 
 
 def scores_in(values: Array, name: str, logits: bool) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
-    """A score from 0 to 1 for each class, and which rows have them; an error where half of them are others."""
+    """A score from 0 to 1 for each class, and which rows have them; an error where half of many are others."""
     scores = np.asarray(values, dtype=np.float64).reshape(len(values), -1)
     finite: NDArray[np.bool_] = np.asarray(np.isfinite(scores).all(axis=1))
     if logits:
@@ -61,7 +61,7 @@ def scores_in(values: Array, name: str, logits: bool) -> tuple[NDArray[np.float6
     with np.errstate(invalid="ignore"):
         within: NDArray[np.bool_] = np.asarray(((scores >= -1e-3) & (scores <= 1 + 1e-3)).all(axis=1))
     good = finite & within
-    if finite.any() and 2 * int(good.sum()) <= int(finite.sum()):
+    if max(ENOUGH, 2 * int(good.sum())) <= int(finite.sum()):
         shown = ", ".join(f"{value:.4g}" for value in scores[finite & ~good][0, :4])
         raise ModelError(
             f"{name!r} should give a score from 0 to 1 for each class, and one row of it is {shown}…. Set "

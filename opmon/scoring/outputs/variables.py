@@ -14,6 +14,8 @@ FLOOR = 1e-6
 
 EDGE = 1e-6
 """The least probability of a yes or no: float32 cannot hold one that is more certain."""
+ENOUGH = 20
+"""So many answers at least tell what an output gives; one of fewer that is odd is left out."""
 _FEW = 32
 
 Matrix = Numbers

@@ -226,7 +226,7 @@ def test_a_yes_or_no_for_each_class_is_explained(opened, fed, graph) -> None:
     with pytest.raises(ModelError, match=r"probability of its own \(Sigmoid\).*scores: independent.*multi-label"):
         opened("Sigmoid")
     with pytest.raises(ModelError, match=r"scores: independent \(a yes or no for each class\)"):
-        list(opened("Sigmoid", scores="probabilities").score(fed(np.ones((3, 4)))))
+        list(opened("Sigmoid", scores="probabilities").score(fed(np.ones((20, 4)))))
     logits = np.array([[3.0, 1, 2, 0], [-9, -5, -7, 0]])
     (scored,) = opened("Sigmoid", scores="independent").score(fed(logits))
     assert scored.predictions.tolist() == ["0", "1"]
