@@ -15,7 +15,7 @@ from opmon.problems import Problem, traits
 from opmon.scoring.inputs.anything import beginnings
 from opmon.scoring.inputs.classes import class_names, decided, is_said, plain_numbers
 from opmon.scoring.inputs.columns import decoded
-from opmon.scoring.inputs.scores import scores_of
+from opmon.scoring.inputs.scores import Misfit, scores_of
 from opmon.scoring.inputs.sets import logged_sets
 from opmon.scoring.outputs.meaning import Meaning, Outputs, Scores
 from opmon.scoring.outputs.sets import HALF, scores_in, sets_of, variables_of_sets
@@ -60,10 +60,14 @@ class LoggedScorer:
     """The score from which on a class holds, where several may."""
     _strays: Counter[str] = field(default_factory=Counter)
     _said: int = 0
+    _fits: bool = False
+    """Whether any input had a score that is wanted."""
+    _misfit: Misfit | None = None
 
     def score(self, batches: Iterable[Batch]) -> Iterator[Scored]:
-        """One answer for each batch, in order; an error at the end where answers are none of the classes."""
-        self._strays, self._said = Counter(), 0
+        """One answer for each batch, in order; an error at the end where answers are none of the classes, or where no
+        input has a score that is wanted."""
+        self._begin()
         for batch in batches:
             if batch.rows.num_rows:
                 yield self._answered(batch)
@@ -73,6 +77,11 @@ class LoggedScorer:
             raise SourceError(
                 f"{words} Say what each is called with 'classes', or name the column that holds the class"
             )
+        if self._misfit is not None and not self._fits:
+            raise self._misfit
+
+    def _begin(self) -> None:
+        self._strays, self._said, self._fits, self._misfit = Counter(), 0, False, None
 
     def keeping_scores(self) -> LoggedScorer:
         """The same, with the probabilities of all classes in its answers."""
@@ -130,15 +139,12 @@ class LoggedScorer:
         variables: dict[str, NDArray[np.float32]] = {}
         by_score, valid, kept = np.empty(0, dtype=object), np.zeros(rows.num_rows, dtype=bool), None
         if names:
-            columns = [_column(rows, each) for each in names]
-            matrix, classes = scores_of(names, columns, self.classes, self.spellings)
+            matrix, classes = self._logged(rows)
             self.classes = self.classes or classes or (names if len(names) > 1 else None)
             scores, valid = scores_in(matrix, names[0], self.meaning == "logits")
-            self.classes = self.classes or tuple(map(str, range(scores.shape[1])))
-            by_score, variables = (
-                sets_of(scores, self.threshold, self.classes),
-                variables_of_sets(scores, self.threshold),
-            )
+            numbered = self.classes or tuple(map(str, range(scores.shape[1])))
+            by_score, variables = sets_of(scores, self.threshold, numbered), variables_of_sets(scores, self.threshold)
+            self.classes = numbered if valid.any() else self.classes
             kept = np.where(valid[:, None], scores, np.nan).astype(np.float32) if self.keeps_scores else None
         if name is None:
             _reject(rejected, ~valid, f"column {names[0]!r} has no scores from 0 to 1")
@@ -180,7 +186,8 @@ class LoggedScorer:
         for row, text in zip(np.flatnonzero(said)[strays].tolist(), answers[strays].tolist(), strict=True):
             rejected[row] = f"column {name!r} holds {text!r}, which is none of the classes"
             self._strays[text] += 1
-        if self.keeps_scores and scores is None and self.columns.threshold is not None:
+        threshold = self.columns.threshold
+        if self.keeps_scores and scores is None and threshold is not None and 0 <= threshold <= 1:
             scores = _of_second(plain_numbers(name, given), said)
         predictions = np.full(count, "", answers.dtype if answers.dtype.itemsize else np.dtype("<U1"))
         predictions[said] = answers
@@ -198,7 +205,7 @@ class LoggedScorer:
         Where there are none, all classes count as equally likely: nothing is more suspicious.
         """
         names = self.columns.scores
-        matrix, classes = scores_of(names, [_column(rows, name) for name in names], self.classes, self.spellings)
+        matrix, classes = self._logged(rows)
         if self.classes is None:
             self.classes = classes
         meaning: Meaning = "probabilities" if self.meaning == "auto" else self.meaning
@@ -222,6 +229,19 @@ class LoggedScorer:
         self.classes = self.classes or answers.classes
         return best, valid, variables, _spread(answers.scores, there, valid)
 
+    def _logged(self, rows: pa.RecordBatch) -> tuple[Numbers, tuple[str, ...] | None]:
+        """The scores as they were logged; NaN for all where none are those that are wanted."""
+        columns, one_class = [_column(rows, name) for name in self.columns.scores], traits(self.problem).one_class
+        try:
+            matrix, classes = scores_of(self.columns.scores, columns, self.classes, self.spellings, one_class)
+        except Misfit as exc:
+            self._misfit = exc if self._misfit is None and exc.rows else self._misfit
+            matrix, classes = np.empty((rows.num_rows, 0)), self.classes
+        if not matrix.shape[1]:
+            return np.full((rows.num_rows, max(1, len(self.classes or ()))), np.nan), classes
+        self._fits |= bool(np.isfinite(matrix).any())
+        return matrix, classes
+
     def describe(self) -> dict[str, Json]:
         """The facts that ``opmon check`` shows."""
         facts: dict[str, Json] = {"answers": f"column {self.columns.prediction or self.columns.scores[0]}"}
@@ -240,10 +260,8 @@ def _spread(scores: Numbers | None, there: NDArray[np.bool_], valid: NDArray[np.
     return whole
 
 
-def _of_second(numbers: Array, said: NDArray[np.bool_]) -> Numbers | None:
-    """The scores of two classes by a column with that of the second; None where its numbers are no shares."""
-    if not ((numbers >= 0) & (numbers <= 1)).all():
-        return None
+def _of_second(numbers: Array, said: NDArray[np.bool_]) -> Numbers:
+    """The scores of two classes by a column with that of the second."""
     second = np.full(len(said), np.nan, np.float32)
     second[said] = numbers
     return np.column_stack([1 - second, second])

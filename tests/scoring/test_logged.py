@@ -103,7 +103,7 @@ def test_one_number_tells_two_classes_apart() -> None:
 
 @pytest.mark.parametrize("meaning", ["logits", "independent"])
 def test_scores_may_be_no_probabilities(meaning: Any) -> None:
-    values = RNG.normal(size=(40, 3)) * 3 if meaning == "logits" else RNG.uniform(size=(40, 3))
+    values = RNG.normal(size=(60, 3)) * 3 if meaning == "logits" else RNG.uniform(size=(60, 3))
     found = scored({"p": values.tolist()}, scores=("p",), meaning=meaning)
     assert found.predictions.tolist() == np.array(CLASSES)[values.argmax(axis=1)].tolist()
     with pytest.raises(ModelError, match="Set scores: logits or scores: independent"):
@@ -147,16 +147,27 @@ WRONG: dict[str, tuple[dict[str, Any], dict[str, Any], str]] = {
     "too few columns": ({"a": SCORES[:, 0], "b": SCORES[:, 1]}, {"scores": ("a", "b")}, "2 columns, and there are 3"),
     "a longer list": ({"p": np.ones((9, 4)).tolist()}, {"scores": ("p",)}, "lists of 4 numbers, and there are 3"),
     "other fields": ({"p": [{"x": 1.0}]}, {"scores": ("p",)}, "no score of bird, cat, dog; it has: x"),
+    "fewer fields": (
+        {"p": [{"bird": 0.5, "cat": 0.5}] * 60},
+        {"scores": ("p",)},
+        "no score of dog; it has: bird, cat",
+    ),
+    "a number for three": (
+        {"p": [0.5] * 60},
+        {"scores": ("p",), "problem": "multilabel"},
+        "each of 3 classes has a score of its own",
+    ),
     "text": ({"p": ["a", "b"], "q": [1, 2], "r": [1, 2]}, {"scores": ("p", "q", "r")}, "'p' does not hold numbers"),
     "a threshold of three": ({"p": [0.2]}, {"prediction": "p", "threshold": 0.5}, "between two classes, and there are"),
 }
 
 
+@pytest.mark.parametrize("pieces", [1, 3, 60])
 @pytest.mark.parametrize("case", WRONG)
-def test_what_cannot_be_read_is_told(case: str) -> None:
+def test_what_cannot_be_read_is_told(case: str, pieces: int) -> None:
     columns, given, told = WRONG[case]
     with pytest.raises(SourceError, match=told):
-        scored(columns, **given)
+        scored(columns, pieces=pieces, **given)
 
 
 def test_hostile_json_costs_its_line() -> None:
@@ -180,3 +191,64 @@ def test_the_score_that_decided_between_two_is_that_of_the_second() -> None:
     (part,) = scorer.score([Batch(0, 0, pa.record_batch({"p": [0.1, None, 0.4]}))])
     assert part.predictions.tolist() == ["ok", "fraud"]
     assert part.scores == pytest.approx(np.array([[0.9, 0.1], [0.6, 0.4]]))
+
+
+def test_a_score_of_another_scale_that_decided_is_no_probability() -> None:
+    columns = LoggedColumns(prediction="p", threshold=50.0)
+    scorer = LoggedScorer(columns, classes=("ok", "fraud")).keeping_scores()
+    for numbers in ([0.2, 1.0], [0.2, 99.0]):
+        (part,) = scorer.score([Batch(0, 0, pa.record_batch({"p": numbers}))])
+        assert part.scores is None
+
+
+ODD: dict[str, tuple[dict[str, Any], tuple[str, ...] | None]] = {
+    "numbers in text": ({"p": ["0.7", None, "0.2", None, None, "0.9"]}, ("a", "b")),
+    "lists of a number": ({"p": [[0.7], None, [0.2], None, None, [0.9]]}, ("a", "b")),
+    "objects": ({"p": [{"a": 0.9, "b": 0.1}, {"a": 1.0}, None, {}, {"b": 0.2, "a": 0.8}, {"x": 1.0}]}, ("a", "b")),
+    "objects that nobody named": ({"p": [{"a": 0.9, "b": 0.1}, {"a": 1.0}, None, {}]}, None),
+    "lists of another length": ({"p": [[0.9, 0.1], [0.4, 0.3, 0.3], [], None, [0.2, 0.8]]}, ("a", "b")),
+    "lists that nobody named": ({"p": [None, [0.9, 0.1], None, [0.2, 0.8]]}, None),
+    "other numbers": ({"p": [[7.0, 0.1], [0.9, 0.1], [0.2, 0.8], [0.5, 0.5]]}, ("a", "b")),
+    "no scores at all": ({"p": pa.array([None] * 3, pa.map_(pa.string(), pa.float64()))}, None),
+    "objects of one class": ({"p": [{"a": 1.0}, {"b": 1.0}, None]}, ("a", "b")),
+    "objects that lack a class": ({"p": [{"a": 0.7}, {"a": 1.0}, {"x": 1.0}]}, ("a", "b")),
+}
+
+
+def odd(case: str, kind: str) -> tuple[dict[str, Any], tuple[str, ...] | None]:
+    columns, classes = ODD[case]
+    rows = columns["p"]
+    if kind == "JSON":
+        rows = [row if row is None or isinstance(row, str) else json.dumps(row) for row in rows]
+    elif kind == "map":
+        rows = pa.array([row if row is None else [*row.items()] for row in rows], pa.map_(pa.string(), pa.float64()))
+    return {"p": rows, "said": ["0" if "lists that" in case else "a"] * len(rows)}, classes
+
+
+@pytest.mark.parametrize("problem", ["classification", "multilabel"])
+@pytest.mark.parametrize(
+    ("case", "kind"),
+    [(case, "as they are") for case in ODD if "lack" not in case]
+    + [(case, "JSON") for case in ODD if "no scores" not in case]
+    + [(case, "map") for case in ODD if "objects" in case],
+)
+def test_rows_without_the_scores_that_are_wanted_cost_their_scores_whatever_else_is_read_with_them(
+    case: str, kind: str, problem: str
+) -> None:
+    columns, classes = odd(case, kind)
+    if problem == "multilabel":
+        columns["said"] = [[name] for name in columns["said"]]
+    size = len(columns["p"])
+    given = {"scores": ("p",), "prediction": "said", "problem": problem, "classes": classes}
+    if problem == "multilabel" and "number" in case and case != "other numbers":
+        with pytest.raises(SourceError, match="lists of 1 numbers, and there are 2 classes"):
+            scored(columns, pieces=size, **given)
+        return
+    one, *others = (scored(columns, pieces=pieces, **given) for pieces in (1, -(-size // 2), size))
+    for other in others:
+        assert other.unscored == one.unscored
+        assert (other.predictions.tolist(), other.rejected) == (one.predictions.tolist(), one.rejected)
+        if classes is not None:
+            assert {name: values.tolist() for name, values in other.variables.items()} == {
+                name: values.tolist() for name, values in one.variables.items()
+            }
