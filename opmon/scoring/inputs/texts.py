@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -17,6 +19,8 @@ from opmon.scoring.session import Tensor, open_session
 from opmon.types import Array
 
 Tokens = Mapping[str, Array]
+_PADS = ("[PAD]", "<pad>", "<|pad|>", "<PAD>")
+"""What the token that fills up shorter texts is usually called."""
 
 
 @dataclass(frozen=True)
@@ -24,8 +28,8 @@ class TextInput:
     """One column of text. ``tokenizer`` is a file.
 
     ``*.json`` is read by the library tokenizers and gives ``input_ids``, ``attention_mask`` and ``token_type_ids``, as
-    far as the model takes them, cut at ``length`` tokens. ``*.onnx`` takes a tensor of strings [n] and gives the
-    model's inputs by name, or its only one.
+    far as the model takes them, cut at ``length`` tokens, or as many as the model takes, and filled up as it says.
+    ``*.onnx`` takes a tensor of strings [n] and gives the model's inputs by name, or its only one.
     """
 
     column: str
@@ -83,9 +87,13 @@ def _library(plan: TextInput, inputs: tuple[Tensor, ...]) -> Callable[[list[str]
     except Exception as exc:  # the library raises bare Exception
         raise ModelError(f"{str(plan.tokenizer)!r} is no tokenizer that can be read: {exc}") from exc
     fixed = next((item.shape[1] for item in inputs if len(item.shape) > 1 and item.shape[1]), None)
-    tokenizer.enable_truncation(fixed or plan.length)
+    cut = {key: value for key, value in (tokenizer.truncation or {}).items() if key in ("strategy", "direction")}
+    tokenizer.enable_truncation(fixed or plan.length, **cut)
     if tokenizer.padding is None or fixed:
-        tokenizer.enable_padding(length=fixed)
+        own = tokenizer.padding or _padding(tokenizer.token_to_id, plan.tokenizer)
+        tokenizer.enable_padding(**{**own, "length": fixed, "pad_to_multiple_of": None})
+    names = ("pad_id", "pad_token", "pad_type_id", "direction")
+    filling = {key: value for key, value in (tokenizer.padding or {}).items() if key in names}
     parts = {"input_ids": "ids", "attention_mask": "attention_mask", "token_type_ids": "type_ids"}
     chosen = {item: parts.get(item.name, "ids" if len(inputs) == 1 else "") for item in inputs}
     unknown = [item.name for item, part in chosen.items() if not part]
@@ -96,12 +104,39 @@ def _library(plan: TextInput, inputs: tuple[Tensor, ...]) -> Callable[[list[str]
 
     def tokenize(texts: list[str]) -> Tokens:
         encoded = tokenizer.encode_batch(texts)
+        longest = max(map(len, encoded))
+        for one in encoded:
+            if len(one) < longest:  # where it fills up to fewer tokens than are taken of a text
+                one.pad(longest, **filling)
         return {
             item.name: np.array([getattr(one, part) for one in encoded], DTYPES[item.kind])
             for item, part in chosen.items()
         }
 
     return tokenize
+
+
+def _padding(number_of: Callable[[str], int | None], tokenizer: Path) -> dict[str, Any]:
+    """How shorter texts are filled up where the tokenizer itself does not say: with the token that the files beside it,
+    or else its vocabulary, know as the one for that; without one, as the library does by itself."""
+    told = _told(tokenizer.with_name("special_tokens_map.json")) | _told(tokenizer.with_name("tokenizer_config.json"))
+    named = told.get("pad_token")
+    named = named.get("content") if isinstance(named, dict) else named
+    side = {"direction": "left"} if told.get("padding_side") == "left" else {}
+    for token in (named, *_PADS):
+        number = number_of(token) if isinstance(token, str) else None
+        if number is not None:
+            return {"pad_id": number, "pad_token": token, **side}
+    return side
+
+
+def _told(file: Path) -> dict[str, Any]:
+    """What a file of settings says; nothing where it is not there or is none."""
+    try:
+        found = json.loads(file.read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError):
+        return {}
+    return found if isinstance(found, dict) else {}
 
 
 def _graph(plan: TextInput, inputs: tuple[Tensor, ...]) -> Callable[[list[str]], Tokens]:

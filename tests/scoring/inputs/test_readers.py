@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import io
+import json
 import sys
 from pathlib import Path
 from typing import Any
@@ -136,6 +137,65 @@ def test_text_through_a_tokenizer_file(tokenizer) -> None:
     assert fed.rows.tolist() == [0, 2, 3]
     fixed = TextInput("t", tokenizer).reader([Tensor("ids", "int32", (None, 5))]).tensors(batch(t=["good"]))
     assert fixed.tensors["ids"].tolist() == [[1, 0, 0, 0, 0]]
+
+
+IDS, MASK = Tensor("input_ids", "int64", (None, None)), Tensor("attention_mask", "int64", (None, None))
+FIXED = [Tensor(item.name, item.kind, (None, 6)) for item in (IDS, MASK)]
+
+
+def saved(folder: Path, words: dict[str, int], padding: dict[str, Any] | None, **files: Any) -> Path:
+    """A tokenizer of words in ``folder``, with what it says of padding, and other files beside it."""
+    from tokenizers import Tokenizer
+    from tokenizers.models import WordLevel
+    from tokenizers.pre_tokenizers import Whitespace
+
+    made = Tokenizer(WordLevel(words, unk_token="good"))
+    made.pre_tokenizer = Whitespace()
+    if padding is not None:
+        made.enable_padding(**padding)
+    made.enable_truncation(4, direction="left")
+    made.save(str(folder / "tokenizer.json"))
+    for name, content in files.items():
+        (folder / f"{name}.json").write_text(json.dumps(content))
+    return folder / "tokenizer.json"
+
+
+WORDS = {"<s>": 0, "<pad>": 1, "</s>": 2, "good": 3, "film": 4}
+LEFT = {"pad_id": 1, "pad_token": "<pad>", "direction": "left"}
+PADDED: dict[str, tuple[dict[str, int], dict[str, Any] | None, dict[str, Any], list[int]]] = {
+    "its own": (WORDS, {**LEFT, "length": 6}, {}, [1, 1, 1, 1, 3, 4]),
+    "its own as a multiple": (WORDS, {**LEFT, "pad_to_multiple_of": 8}, {}, [1, 1, 1, 1, 3, 4]),
+    "by its vocabulary": (WORDS, None, {}, [3, 4, 1, 1, 1, 1]),
+    "by the files beside it": (
+        WORDS,
+        None,
+        {"special_tokens_map": {"pad_token": {"content": "</s>"}}, "tokenizer_config": {"padding_side": "left"}},
+        [2, 2, 2, 2, 3, 4],
+    ),
+    "by files that say nothing": (WORDS, None, {"tokenizer_config": ["pad_token"]}, [3, 4, 1, 1, 1, 1]),
+    "by the library": ({"a": 0, "good": 3, "film": 4}, None, {}, [3, 4, 0, 0, 0, 0]),
+}
+
+
+@pytest.mark.parametrize("case", PADDED)
+def test_shorter_texts_are_filled_up_as_the_tokenizer_does(tmp_path: Path, case: str) -> None:
+    words, padding, files, wanted = PADDED[case]
+    path = saved(tmp_path, words, padding, **files)
+    found = TextInput("t", path).reader(FIXED).tensors(batch(t=["good film"])).tensors
+    assert found["input_ids"].tolist() == [wanted]
+    assert found["attention_mask"].tolist() == [[int(number in (3, 4)) for number in wanted]]
+
+
+def test_longer_texts_are_cut_on_the_side_that_the_tokenizer_cuts(tmp_path: Path) -> None:
+    reader = TextInput("t", saved(tmp_path, WORDS, LEFT), length=2).reader([IDS, MASK])
+    assert reader.tensors(batch(t=["film film good", "film"])).tensors["input_ids"].tolist() == [[4, 3], [1, 4]]
+
+
+def test_texts_that_are_longer_than_the_tokenizer_fills_up_have_one_length(tmp_path: Path) -> None:
+    reader = TextInput("t", saved(tmp_path, WORDS, {**LEFT, "length": 2}), length=9).reader([IDS, MASK])
+    found = reader.tensors(batch(t=["good film good", "good"])).tensors
+    assert found["input_ids"].tolist() == [[3, 4, 3], [1, 1, 3]]
+    assert found["attention_mask"].tolist() == [[1, 1, 1], [0, 0, 1]]
 
 
 def test_text_through_a_graph(tmp_path) -> None:
