@@ -180,7 +180,7 @@ def test_late_labels_make_a_closed_round_unfinished_again(store: Store) -> None:
     with store.write() as connection:
         estimate = Estimate(0.9, 0.8, 1.0, 1, 10, 1.0, "srs")
         revisions.add_estimate(connection, round_id, estimate, failures=0, labels_seen=1, made_at=NOW)
-        rounds.update(connection, round_id, state="closed")
+        rounds.update(connection, round_id, state="closed", reported=0)
         assert rounds.unfinished(connection, "digits") == []
         assert readiness.monitors_with_work(connection, NOW) == set()
     say(store, (ids[0], "ann", "1"))
