@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from opmon.errors import ModelError
 from opmon.scoring.conversion._parts import parts_of
-from opmon.scoring.conversion._trees import Converter
+from opmon.scoring.conversion._writing import Converter, written_by
 
 if TYPE_CHECKING:
     from skl2onnx.common._container import ModelComponentContainer
@@ -73,11 +73,8 @@ def _numbered(encoder: BaseEstimator, container: ModelComponentContainer) -> Ite
             attributes = _with_numbers(encoder, next(missing), attributes)
         write(kind, inputs, outputs, **attributes)
 
-    container.add_node = rewrite
-    try:
+    with written_by(container, rewrite):
         yield
-    finally:
-        del container.add_node  # the method of its class is seen again
 
 
 def _with_numbers(encoder: BaseEstimator, misses: bool, attributes: dict[str, Any]) -> dict[str, Any]:

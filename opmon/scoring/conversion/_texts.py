@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from opmon.scoring.conversion._parts import parts_of
-from opmon.scoring.conversion._trees import Converter, Options
+from opmon.scoring.conversion._trees import Options
+from opmon.scoring.conversion._writing import Converter
 
 if TYPE_CHECKING:
     from skl2onnx.common._container import ModelComponentContainer

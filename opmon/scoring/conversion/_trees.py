@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import repeat
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from opmon.errors import ModelError
+from opmon.scoring.conversion._writing import Converter, written_by
 
 if TYPE_CHECKING:
     from skl2onnx.common._container import ModelComponentContainer
     from skl2onnx.common._topology import Operator, Scope
     from sklearn.base import BaseEstimator
     from sklearn.tree import BaseDecisionTree
-Converter: TypeAlias = "Callable[[Scope, Operator, ModelComponentContainer], None]"
 Options = Mapping[int, Mapping[str, object]]
 """Options of skl2onnx for parts of a model, by their id."""
 
@@ -128,11 +128,8 @@ def _rewritten(scope: Scope, operator: Operator, container: ModelComponentContai
         else:
             write(kind, inputs, outputs, **attributes)
 
-    container.add_node = rewrite
-    try:
+    with written_by(container, rewrite):
         yield
-    finally:
-        del container.add_node  # the method of its class is seen again
 
 
 def _count(

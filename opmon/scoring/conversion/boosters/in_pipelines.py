@@ -11,7 +11,7 @@ import numpy as np
 
 from opmon.errors import ModelError
 from opmon.scoring.conversion._parts import parts_of
-from opmon.scoring.conversion._trees import Converter
+from opmon.scoring.conversion._writing import Converter
 from opmon.scoring.conversion.boosters._sparse import takes_sparse
 from opmon.scoring.conversion.boosters.ensemble import Ensemble
 from opmon.scoring.conversion.boosters.from_lightgbm import from_text
