@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import functools
+import itertools
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -118,26 +119,26 @@ def in_two_strata(rates: tuple[float, float], sizes: tuple[int, int], rng: np.ra
     return Sample(draw, rng.binomial(1, np.repeat(rates, 50)).astype(float), "classification")
 
 
+def judged_in_windows_of_two(share: float, rates: tuple[float, float], rng: np.random.Generator) -> Iterator[str]:
+    """The states of a mean of two rounds: of uneven weights in the first and every other one, each with its own rate of
+    failures; after two windows that are far below the line."""
+    rule, uneven = AccuracyMean(0.9, rounds=2), (int(1000 * share), int(1000 - 1000 * share))
+    before: Any = {}
+    for number in itertools.count():
+        rate = 0.5 if number < 4 else rates[number % 2]
+        sample = in_two_strata((rate, rate), (500, 500) if number % 2 else uneven, rng)
+        estimate = Estimate(0.9, 0.85, 0.95, 100, 1000, 1.0, "ssrs")
+        verdict = rule.judge(Case(number, [estimate], sample, StratifiedEstimator(), before=before))
+        before = verdict.details
+        yield verdict.state
+
+
 @pytest.mark.parametrize("share", [0.7, 0.95])
 def test_a_mean_that_stays_below_the_line_is_not_called_recovered_by_lighter_rounds(share: float) -> None:
     """Rounds of other weights than their neighbours', and of another accuracy: hard by day, easy by night."""
-    rng, rule, sizes = (
-        np.random.default_rng(13),
-        AccuracyMean(0.9, rounds=2),
-        (int(1000 * share), int(1000 - 1000 * share)),
-    )
-    recovered = 0
+    rng, recovered = np.random.default_rng(13), 0
     for _ in range(40):
-        before: Any = {}
-        states: list[str] = []
-        for number in range(64):
-            hard = number % 2 == 0
-            rates = (0.5, 0.5) if number < 4 else (0.19, 0.19) if hard else (0.02, 0.02)
-            sample = in_two_strata(rates, sizes if hard else (500, 500), rng)
-            estimate = Estimate(0.9, 0.85, 0.95, 100, 1000, 1.0, "ssrs")
-            verdict = rule.judge(Case(number, [estimate], sample, StratifiedEstimator(), before=before))
-            before = verdict.details
-            states.append(verdict.state)
+        states = list(itertools.islice(judged_in_windows_of_two(share, (0.19, 0.02), rng), 64))
         assert states[3] == "alarm"
         recovered += "ok" in states[4:]
     assert recovered <= 40 / 20 + 40 * noise(40)
@@ -145,23 +146,11 @@ def test_a_mean_that_stays_below_the_line_is_not_called_recovered_by_lighter_rou
 
 @pytest.mark.parametrize("share", [0.7, 0.95])
 def test_a_mean_that_is_above_the_line_again_is_called_recovered(share: float) -> None:
-    rng, rule, sizes = (
-        np.random.default_rng(14),
-        AccuracyMean(0.9, rounds=2),
-        (int(1000 * share), int(1000 - 1000 * share)),
-    )
-    waited = []
+    rng, waited = np.random.default_rng(14), []
     for _ in range(20):
-        before: Any = {}
-        for number in range(200):
-            rates = (0.5, 0.5) if number < 4 else (0.04, 0.04) if number % 2 else (0.02, 0.02)
-            sample = in_two_strata(rates, sizes if number % 2 else (500, 500), rng)
-            estimate = Estimate(0.9, 0.85, 0.95, 100, 1000, 1.0, "ssrs")
-            verdict = rule.judge(Case(number, [estimate], sample, StratifiedEstimator(), before=before))
-            before = verdict.details
-            if number > 4 and verdict.state == "ok":
-                break
-        waited.append(number - 4)
+        states = list(itertools.islice(judged_in_windows_of_two(share, (0.04, 0.02), rng), 64))
+        assert states[3] == "alarm"
+        waited.append(states[4:].index("ok"))
     assert np.median(waited) <= 12
 
 
