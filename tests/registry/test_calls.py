@@ -14,7 +14,8 @@ MOST_CALLS, WITH_AN_ALARM, MOST_FILES = 11, 15, 20
 
 
 def test_a_round_is_at_most_fifteen_calls(server: Any, tmp_path: Path, sqlite: str) -> None:
-    """Beside its files, each of which is a request of its own. Drift is reported."""
+    """Beside its files, each of which is a request of its own. Drift is reported, and some answers are wrong: without a
+    failure a round has two files less."""
     with proxy_to(server.uri) as proxy:
         name = f"calls-{uuid.uuid4().hex[:8]}"
         bench = Workbench(tmp_path, proxy.uri, name, "models:/digits@champion")
@@ -48,7 +49,7 @@ def test_a_round_is_at_most_fifteen_calls(server: Any, tmp_path: Path, sqlite: s
         assert files <= MOST_FILES
 
 
-def _round(proxy: Any, bench: Workbench, monitor: Any, size: int, wrong: float = 0.02) -> tuple[Counter[str], int]:
+def _round(proxy: Any, bench: Workbench, monitor: Any, size: int, wrong: float = 0.3) -> tuple[Counter[str], int]:
     bench.write_window(size, part=["a", "b"] * (size // 2))
     proxy.seen.clear()
     assert monitor.advance().problems == []
