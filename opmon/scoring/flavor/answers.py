@@ -15,6 +15,7 @@ from opmon.scoring.inputs.classes import class_names
 from opmon.scoring.inputs.sets import logged_sets
 from opmon.scoring.outputs.meaning import Meaning, Outputs, Scores
 from opmon.scoring.outputs.planning import chosen_classes
+from opmon.scoring.outputs.variables import ENOUGH
 from opmon.spellings import Spellings
 from opmon.types import Array, Document, Numbers, Problem
 from opmon.values import canonical_class
@@ -172,8 +173,11 @@ class AnswerReader:
 
 
 def _require_one(names: NDArray[np.str_], classes: tuple[str, ...] | None) -> None:
-    """An error where none of the model's labels is one of its classes, which are called as its scores are."""
-    if classes is None or not len(names) or not set(names.tolist()).isdisjoint(classes):
+    """An error where none of many labels of the model is one of its classes, which are called as its scores are.
+
+    A few labels may all be strays: a model that says ``unsure`` now and then is alone with it in a small batch.
+    """
+    if classes is None or len(names) < ENOUGH or not set(names.tolist()).isdisjoint(classes):
         return
     raise ModelError(
         f"the model answers {str(names[0])!r}, and its scores are called {', '.join(classes[:10])}: say in classes "

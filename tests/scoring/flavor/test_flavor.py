@@ -235,6 +235,8 @@ def test_scores_are_of_the_classes_that_the_model_answers_whatever_more_their_na
         assert named.predictions.tolist() == np.where(rows["a"] > 0, "yes", "no").tolist()
     with pytest.raises(ModelError, match=r"answers 'yes', and its scores are called risk, chance: say in classes"):
         answers(custom, doing(MISNAMED))
+    few = answers(custom, doing(MISNAMED, ROWS.head(2)))
+    assert (few.predictions.tolist(), few.unlike) == (TRUE[:2], 2), "they may be strays, of which nothing is learned"
     spellings = Spellings.of({"no": ["risk"], "yes": ["chance"]})
     told = answers(dataclasses.replace(custom, classes=("no", "yes"), spellings=spellings), doing(MISNAMED))
     assert (told.classes, told.unlike, told.predictions.tolist()) == (("no", "yes"), 0, TRUE)
