@@ -74,6 +74,9 @@ class DatabaseUnavailable(UnavailableError):
 class DatabaseBusy(DatabaseUnavailable):
     """Another process holds what is needed in the SQL database for too long."""
 
+    freed = False
+    """Whether one that stood still was made to let go: asked again, the database may do it."""
+
 
 class StateUnavailable(UnavailableError):
     """The disk of this machine takes no more, or opmon may not write where it keeps its files."""

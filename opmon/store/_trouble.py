@@ -52,7 +52,10 @@ _POSTGRES: Mapping[str, str] = {
     "57014": f"a query took longer than statement_timeout. {_AGAIN}",
     "25P03": f"this process stood still inside a transaction for too long, so the server ended it. {_AGAIN}",
     "25P04": f"a transaction took longer than transaction_timeout. {_AGAIN}",
-    "57P01": f"the server is being shut down. {_AGAIN}",
+    "57P01": (
+        "the server ended this session: it is being shut down, or this process stood still inside a transaction and "
+        f"others waited for it. {_AGAIN}"
+    ),
     "57P02": f"the server went down. {_AGAIN}",
     "57P03": f"the server is starting up or shutting down. {_AGAIN}",
     "40001": f"another transaction was quicker. {_AGAIN}",

@@ -24,6 +24,7 @@ from sqlalchemy.exc import ArgumentError, NoSuchModuleError, SQLAlchemyError
 from opmon.errors import ConfigError, DatabaseBusy, OpmonError
 from opmon.redaction import shown_address
 from opmon.store._connections import POOL, UNHURRIED, pool_of, turn_to_write
+from opmon.store._stalled import end_stalled
 from opmon.store._trouble import trouble
 
 _troubled: WeakKeyDictionary[Engine, float] = WeakKeyDictionary()
@@ -70,6 +71,8 @@ class Store:
                 raise
             if not isinstance(error, DatabaseBusy):
                 _troubled[self.engine] = time.monotonic()
+            elif not self.is_sqlite:
+                error.freed = end_stalled(self.engine) > 0
             raise error from exc
 
     def was_out_of_reach(self, seconds: float) -> bool:

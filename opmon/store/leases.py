@@ -9,7 +9,8 @@
   written before that clock went back: it counts as over. A takeover may so be early, never a double.
 * Nor does one write whose tables a newer release has brought up to date meanwhile.
 * A holder that stands still *inside* such a transaction keeps the row locked; PostgreSQL ends its session by itself
-  (see :mod:`_connections`), and until then who asks is told that the lease is held.
+  (see :mod:`_connections`), or who waits for it does where PostgreSQL cannot (:mod:`_stalled`), and until then who asks
+  is told that the lease is held.
 """
 
 from __future__ import annotations
@@ -145,9 +146,12 @@ def _take(store: Store, name: str) -> tuple[int, str | None]:
     if row is not None and not _is_over(row, now):  # told without waiting for a lock that its holder may have
         raise LeaseHeld(_who(row, now))
     try:
-        with store.write() as connection:
-            _require_own(store, connection.scalar(sa.select(_SCHEMA)))
-            token, holder = _take_over(connection, name)
+        try:
+            token, holder = _taken(store, name)
+        except DatabaseBusy as exc:
+            if not exc.freed:
+                raise
+            token, holder = _taken(store, name)
     except IntegrityError as exc:
         raise LeaseHeld(f"another process has just started on monitor {name!r}; let it work, or try again") from exc
     except DatabaseBusy as exc:
@@ -155,11 +159,17 @@ def _take(store: Store, name: str) -> tuple[int, str | None]:
             raise  # it is the whole database that is held
         raise LeaseHeld(
             f"the process that worked on monitor {name!r} is gone or stands still, and has not ended its last "
-            f"transaction; PostgreSQL ends it within {IDLE}. Try again then."
+            f"transaction; it is ended for it after {IDLE}. Try again then."
         ) from exc
     if holder != _NOBODY and not _is_gone(holder) and store.was_out_of_reach(_OUTAGE):
         holder = _NOBODY  # it may have been the database that kept it from giving the lease back
     return token, None if holder == _NOBODY else _process(holder)
+
+
+def _taken(store: Store, name: str) -> tuple[int, str]:
+    with store.write() as connection:
+        _require_own(store, connection.scalar(sa.select(_SCHEMA)))
+        return _take_over(connection, name)
 
 
 def _take_over(connection: Connection, name: str) -> tuple[int, str]:

@@ -11,11 +11,11 @@ import pytest
 from tests.benchmarks.soak import arguments_of, soak
 from tests.databases import postgres_server
 
-SHORT = ["--monitors", "20", "--minutes", "1.5", "--kill-every", "30", "--stop-every", "20", "--stop-for", "60"]
+SHORT = ["--monitors", "20", "--minutes", "3", "--kill-every", "50", "--stop-every", "30", "--stop-for", "120"]
 
 
 def soaked(folder: Path) -> dict[str, Any]:
-    """A short soak, in which nothing may be lost or doubled, however busy the machine is."""
+    """A soak of three minutes, in which nothing may be lost or doubled, however busy the machine is."""
     folder.mkdir()
     own = Path(tempfile.mkdtemp(prefix="opmon-postgres-"))  # none of pytest's: the server is another user's
     with postgres_server(own) as server:
@@ -24,13 +24,13 @@ def soaked(folder: Path) -> dict[str, Any]:
     wrong = ("rounds_lost", "rounds_doubled", "slices_doubled", "rounds_open", "gaps_in_numbers")
     assert {name: found[name] for name in wrong} == dict.fromkeys(wrong, 0), found
     assert found["inputs_in_rounds"] == found["inputs_written"] > 0, found
-    assert (found["kills"], found["stops"]) == (2, 1), found
+    assert (found["kills"], found["stops"]) == (3, 1), found
     assert found["connections"] <= 20, found
     assert found["exit_codes"] == [0, 0], found
     return found
 
 
-@pytest.mark.timeout(600)
+@pytest.mark.timeout(1200)
 def test_no_round_is_lost_or_doubled_while_workers_die_and_stand_still(tmp_path: Path) -> None:
     """Waits are of the machine as well: a long one is measured once more."""
     for number in range(2):

@@ -4,11 +4,12 @@ import os
 import signal
 import socket
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+import psycopg
 import pytest
 import sqlalchemy as sa
 
@@ -130,27 +131,52 @@ def test_a_lease_from_before_the_clock_went_back_is_over(database: str) -> None:
         assert lease.token == 8
 
 
-def _stand_still(url: str, ready: str) -> None:
+def _stand_still(url: str, ready: str, where: str) -> None:
     """Stopped with the lease's row locked; the database has ended the transaction when it wakes up."""
     leases_module.TIME_TO_LIVE = timedelta(seconds=1)
+
+    def stop() -> None:
+        Path(ready).touch()
+        os.kill(os.getpid(), signal.SIGSTOP)
+
+    def rows() -> Iterator[tuple[str]]:
+        yield ("first",)
+        stop()
+        yield ("second",)
+
     with hold(open_store(url), "digits") as lease:
         try:
             with lease.write() as connection:
-                Path(ready).touch()
-                os.kill(os.getpid(), signal.SIGSTOP)
+                driver = connection.connection.driver_connection
+                assert driver is not None
+                match where:
+                    case "between statements":
+                        stop()
+                    case "among rows":
+                        driver.cursor().executemany("INSERT INTO ticks VALUES (%s, now())", rows())
+                    case "in a copy":
+                        with driver.cursor().copy("COPY ticks FROM STDIN"):
+                            stop()
+                    case "half a message":
+                        driver.pgconn.nonblocking = 1
+                        driver.pgconn.send_query_params(b"SELECT $1::text", [b"x" * 50_000_000])
+                        assert driver.pgconn.flush() == 1, "more is to be sent"
+                        stop()
+                        driver.pgconn.nonblocking = 0
                 connection.execute(leases.update().values(holder="late|1||"))
-        except DatabaseUnavailable:
+        except (DatabaseUnavailable, psycopg.Error):
             os._exit(7)
 
 
+@pytest.mark.parametrize("where", ["between statements", "among rows", "in a copy", "half a message"])
 def test_a_holder_that_stands_still_inside_a_transaction_is_replaced(
-    postgres: Callable[[], str], tmp_path: Path
+    postgres: Callable[[], str], tmp_path: Path, where: str
 ) -> None:
     url = postgres()
     open_store(url)
     limits = "options=-c%20idle_in_transaction_session_timeout%3D5s%20-c%20lock_timeout%3D100ms"
     url += f"{'&' if '?' in url else '?'}{limits}"
-    process = forks().Process(target=_stand_still, args=(url, str(tmp_path / "ready")))
+    process = forks().Process(target=_stand_still, args=(url, str(tmp_path / "ready"), where))
     process.start()
     while not (tmp_path / "ready").exists():
         time.sleep(0.02)
