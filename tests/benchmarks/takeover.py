@@ -39,7 +39,8 @@ LEASE = TIME_TO_LIVE.total_seconds()
 _FAKETIME = Path("/usr/lib/x86_64-linux-gnu/faketime/libfaketime.so.1")
 _HOLDS = """
     SELECT a.pid FROM pg_stat_activity a JOIN pg_locks l ON l.pid = a.pid AND l.granted
-    WHERE a.application_name = :name AND a.state = 'idle in transaction'
+    WHERE a.application_name = :name
+    AND (a.state = 'idle in transaction' OR a.state = 'active' AND a.wait_event = 'ClientRead')
     AND l.relation = 'leases'::regclass AND l.mode IN ('RowShareLock', 'RowExclusiveLock')
 """
 """Sessions that stand inside a transaction with the row of a lease."""
@@ -103,7 +104,7 @@ def stopped(arguments: argparse.Namespace, folder: Path, new: Callable[[], str])
             world.write(name)
         tries = _stop_inside(made, "stands", arguments.patience)
         began = time.monotonic()
-        (inside,) = made.ask("SELECT count(*) FROM pg_stat_activity WHERE state = 'idle in transaction'")
+        (inside,) = made.ask("SELECT count(*) FROM pg_stat_activity WHERE xact_start < now() - interval '0.3 s'")
         taken = _watch(made, set(made.begun()), began, arguments.patience)
         made.workers["stands"].send_signal(signal.SIGCONT)
         books, until = accounts(made.engine, world.written), time.monotonic() + arguments.patience
