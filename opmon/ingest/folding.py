@@ -29,6 +29,7 @@ log = logging.getLogger(__name__)
 
 NO_REQUEST = "a response came, but not its request"
 DAMAGED = "an event that was kept is damaged"
+NO_ROW = "an event came of which no row can be made"
 _AT_ONCE = 5000
 _ROW_GROUP = 50_000
 
@@ -50,6 +51,18 @@ class _Stream:
         self.rows += rows
         if len(self.rows) >= _AT_ONCE:
             self.pack()
+
+    def add_of(self, event: Kept, response: str | None) -> None:
+        """Take in the rows of a row or a request; one of which there can be none costs itself, and nothing else."""
+        try:
+            rows = [_own_row(event)] if event.kind is EventKind.ROW else _rows(event, response)
+        except (MemoryError, OSError):
+            raise
+        except Exception as exc:  # noqa: BLE001 - strangers wrote it; all that came with it would wait for ever
+            log.warning("%s: no row can be made of the event %r: %s", event.stream, event.id, exc)
+            self.lost[NO_ROW] += 1
+            return
+        self.add(rows)
 
     def pack(self) -> None:
         """Keep the rows in less room."""
@@ -118,14 +131,12 @@ class Folding:
             if event.stream not in streams:
                 streams[event.stream] = _Stream(self._columns_of(event.stream))
             found = streams[event.stream]
-            if event.kind is EventKind.ROW:
-                found.add([_own_row(event)])
-            elif event.kind is EventKind.REQUEST:
-                response = _response(answers.get(event.key))
-                found.unanswered += response is None
-                found.add(_rows(event, response))
-            else:
+            if event.kind is EventKind.RESPONSE:
                 responses.append(Kept(event.kind, event.stream, event.key, event.of, "", "", ""))
+                continue
+            response = _response(answers.get(event.key)) if event.kind is EventKind.REQUEST else None
+            found.unanswered += event.kind is EventKind.REQUEST and response is None
+            found.add_of(event, response)
         known = self.journal.known.among([event.of for event in responses])
         for event in responses:
             if event.of not in known:

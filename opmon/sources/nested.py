@@ -134,11 +134,19 @@ def _element(column: pa.Array, step: int) -> pa.Array:
 
 
 def as_json(text: str | None) -> Json:
-    """What a text says as JSON; None where it says nothing, or nothing that should be looked into."""
+    """What a text says as JSON; None where it says nothing, or nothing that should be looked into.
+
+    Half of a surrogate pair, which no column of text can hold, is a question mark.
+
+    >>> as_json('{"name": "\\\\ud83d!"}')
+    {'name': '?!'}
+    """
     if text is None or len(text) > _LONGEST or _depth(text) > _DEEPEST:
         return None
     try:
         value: Json = json.loads(text)
+        if "\\ud" in text or "\\uD" in text:
+            value = json.loads(json.dumps(value, ensure_ascii=False).encode(errors="replace"))
         return value
     except (ValueError, RecursionError):
         return None

@@ -10,8 +10,9 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from opmon.ingest import folding
 from opmon.ingest.event import Event, Kind
-from opmon.ingest.folding import DAMAGED, NO_REQUEST, Folding
+from opmon.ingest.folding import DAMAGED, NO_REQUEST, NO_ROW, Folding
 from opmon.ingest.journal import Journal
 from opmon.ingest.segments import Segments
 from opmon.sources.ingest import Ingest
@@ -183,6 +184,60 @@ def test_a_damaged_event_costs_itself(kitchen: Kitchen) -> None:
     kitchen.fold()
     assert [each["id"] for each in kitchen.rows()] == ["a", "c"]
     assert kitchen.source.lost(kitchen.source.pending({})) == {DAMAGED: 1}
+
+
+def pair(name: str, sent: object, said: object) -> list[Event]:
+    """A request and its response; text as it is, such as comes with the type text/plain."""
+    kinds = ((Kind.REQUEST, sent), (Kind.RESPONSE, said))
+    return [Event(kind, name, name, AT, each if isinstance(each, str) else json.dumps(each)) for kind, each in kinds]
+
+
+def tensor(*shape: int) -> dict[str, Any]:
+    return {"inputs": [{"name": "x", "shape": shape, "datatype": "FP32", "data": []}]}
+
+
+@pytest.mark.parametrize(
+    ("sent", "said", "expected"),
+    [
+        (tensor(10**15, 4), {}, {"x": None}),
+        (tensor(0, 4), {}, {"x": None}),
+        ({"inputs": {"x": [1] * 2000, **{f"c{place}": [] for place in range(2000)}}}, {}, {"x": None}),
+        ({"inputs": {"x": [7], "c": []}}, {"predictions": ["a"]}, {"x": 7, "prediction": "a"}),
+        ({"instances": [{"x": 1}]}, {"predictions": [[10**400, 1]]}, {"x": 1, "scores": None}),
+        ('{"x": 5, "name": "\\udc00"}', {}, {"x": 5, "name": "?"}),
+    ],
+    ids=["a shape of very many and no data", "none", "lengths far apart", "one more", "huge numbers", "half of a pair"],
+)
+def test_an_odd_event_is_a_row_and_stops_no_others(kitchen: Kitchen, sent: object, said: object, expected: Any) -> None:
+    kitchen.keep(row("a", x=1), *pair("odd", sent, said), row("b", x=2))
+    kitchen.fold()
+    found = {each["id"]: each for each in kitchen.rows()}
+    assert set(found) == {"a", "odd", "b"}
+    assert {name: found["odd"].get(name) for name in expected} == expected
+
+
+def test_an_event_of_which_there_is_no_row_costs_itself(kitchen: Kitchen, monkeypatch: pytest.MonkeyPatch) -> None:
+    rows_of = folding.rows_of
+
+    def strict(sent: str, *rest: Any) -> Any:
+        if "13" in sent:
+            raise ZeroDivisionError("nobody thought of this")
+        return rows_of(sent, *rest)
+
+    monkeypatch.setattr(folding, "rows_of", strict)
+    kitchen.keep(request("a", 1), request("odd", 13), request("b", 2))
+    kitchen.fold()
+    assert [each["id"] for each in kitchen.rows()] == ["a", "b"]
+    assert kitchen.source.lost(kitchen.source.pending({})) == {NO_ROW: 1}
+
+
+def test_very_large_whole_numbers_and_fractions_are_one_column(
+    kitchen: Kitchen, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(folding, "_AT_ONCE", 1)
+    kitchen.keep(row("a", x=2**60 + 1), row("b", x=0.5), row("c", x=None), row("d", y="other"))
+    kitchen.fold()
+    assert [each["x"] for each in kitchen.rows()] == [2.0**60, 0.5, None, None]
 
 
 def test_now_is_before_the_first_event_ever(tmp_path: Path) -> None:

@@ -26,6 +26,9 @@ FEATURES = "features"
 _LABELS = ("prediction", "label", "class", "predicted_label", "output")
 _SCORES = ("probabilities", "scores", "predicted_probabilities", "probability", "logits")
 
+_MOST_PADDING = 100_000
+"""Where tensors by name differ in length, so many values may lack: more are no rows of one request."""
+
 Row: TypeAlias = dict[str, Json]
 
 
@@ -122,6 +125,9 @@ def _seldon(value: Mapping[str, Json]) -> tuple[list[Json], list[Json]] | None:
 def _many(value: Json) -> list[Row]:
     if isinstance(value, Mapping):  # tensors by name, each with a row for every input
         columns = {str(name): rows for name, rows in value.items() if isinstance(rows, list)}
+        lengths = [len(rows) for rows in columns.values()]
+        if len(lengths) * max(lengths, default=0) - sum(lengths) > _MOST_PADDING:
+            return []
         return [dict(zip(columns, row, strict=True)) for row in itertools.zip_longest(*columns.values())]
     if not isinstance(value, list):
         return []
@@ -138,10 +144,10 @@ def _tensors(tensors: Sequence[Mapping[str, Json]]) -> list[Row]:
     for tensor in tensors:
         shape, data = tensor.get("shape"), _flat(tensor["data"])
         count = shape[0] if isinstance(shape, list) and shape and isinstance(shape[0], int) and shape[0] > 0 else 1
-        if len(data) % count:
+        if not data or len(data) % count:
             return []
         width = len(data) // count
-        rows = [data[start : start + width] for start in range(0, len(data), width)] if width else [[]] * count
+        rows = [data[start : start + width] for start in range(0, len(data), width)]
         columns[str(tensor["name"])] = [row[0] for row in rows] if width == 1 else rows
     if len({len(rows) for rows in columns.values()}) != 1:
         return []
@@ -175,10 +181,17 @@ def _answer(value: Json) -> Row:
     else:
         label, scores = (value[0] if isinstance(value, list) and value else value), None
     plain = label if isinstance(label, str | int | float | bool) else None
-    numbers = None
-    if scores is not None and _are_numbers(scores):
-        numbers = [float(each) for each in scores if isinstance(each, int | float)]
-    return {"prediction": plain, "scores": numbers, "response": json.dumps(value)}
+    return {"prediction": plain, "scores": _fractions(scores), "response": json.dumps(value)}
+
+
+def _fractions(scores: Sequence[Json] | None) -> Json:
+    """Scores as fractions; nothing where they are no numbers, or such as no fraction holds."""
+    if scores is None or not _are_numbers(scores):
+        return None
+    try:
+        return [float(each) for each in scores if isinstance(each, int | float)]
+    except OverflowError:
+        return None
 
 
 def _of_csv(text: str) -> list[Row]:
