@@ -21,14 +21,13 @@ from opmon.ceiling import lift
 from opmon.errors import InputError, UnavailableError
 from opmon.judges._answers import opinion_of
 from opmon.outgoing import overdue
+from opmon.printed import last_words
 from opmon.private import umask_of_user
 from opmon.types import Guide
 from opmon.waiting import told_as_waiting
 
 LONGEST_LINE = 64 * 1024
 """The most bytes of an answer."""
-_TOLD = 500
-"""The last characters of what a failed program printed that are told."""
 _KEPT = ("PATH", "HOME", "LANG", "TMPDIR")
 
 
@@ -117,7 +116,7 @@ class CommandJudge(Judge):
         code = process.poll()
         raise UnavailableError(
             f"the judge {self.command[0]} ended ({'still open' if code is None else f'exit code {code}'}) with "
-            f"{len(waiting)} of {len(questions)} inputs unanswered{_last_words(printed)}"
+            f"{len(waiting)} of {len(questions)} inputs unanswered{_said(printed)}"
         )
 
     def _lines(self, process: subprocess.Popen[bytes], asked: int, patience: _Patience) -> Iterator[bytes]:
@@ -186,7 +185,6 @@ def _kill(process: subprocess.Popen[bytes]) -> None:
                 stream.close()
 
 
-def _last_words(printed: IO[bytes]) -> str:
-    printed.seek(max(0, printed.seek(0, os.SEEK_END) - _TOLD))
-    text = " ".join(printed.read().decode(errors="replace").split())
+def _said(printed: IO[bytes]) -> str:
+    text = last_words(printed)
     return f": {text}" if text else ""

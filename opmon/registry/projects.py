@@ -10,8 +10,8 @@ from collections.abc import Mapping
 
 from opmon.ceiling import lift
 from opmon.errors import UnavailableError
+from opmon.printed import last_words
 from opmon.private import umask_of_user
-from opmon.redaction import redacted
 from opmon.registry.connection import Connection
 from opmon.registry.translation import translated
 
@@ -64,6 +64,4 @@ def _start(argv: list[str], connection: Connection, uri: str) -> None:
         except subprocess.TimeoutExpired:
             return
         if code != 0:
-            told.seek(max(0, told.seek(0, os.SEEK_END) - 400))
-            words = redacted(" ".join(told.read().decode(errors="replace").split()))
-            raise UnavailableError(f"the MLflow Project {uri} ended with exit code {code}: {words}")
+            raise UnavailableError(f"the MLflow Project {uri} ended with exit code {code}: {last_words(told)}")

@@ -13,6 +13,7 @@ from opmon import disk
 from opmon.ceiling import shortage
 from opmon.errors import LeaseLost, OpmonError
 from opmon.logs.place import within
+from opmon.redaction import redacted
 from opmon.stages.toolbox import Toolbox
 from opmon.store import rounds
 from opmon.store.rounds import Round
@@ -101,6 +102,7 @@ def _attempt(work: Toolbox, cycle: Cycle, step: Callable[[], T], round_: Round |
             problem = f"a fault in opmon, please report it: {type(exc).__name__}: {exc}"
             log.exception("the traceback of the fault")
     log.warning("%s: %s", f"round {round_.number} of {round_.monitor}" if round_ else work.name, problem)
+    problem = redacted(problem)  # it is kept, and shown to all who may see the monitor
     if round_ is None:
         cycle.kept_out = problem
     else:

@@ -15,6 +15,7 @@ from typing import TypeVar
 from opmon.abc import LabelProvider, Pulled, Said
 from opmon.config import MonitorSettings
 from opmon.errors import InputError, OpmonError, UnavailableError
+from opmon.redaction import redacted
 from opmon.stages.toolbox import Toolbox
 from opmon.store import handing, queue
 from opmon.store.engine import Connection
@@ -145,7 +146,7 @@ def _answered(work: Toolbox, desk: Desk, function: Callable[[], T]) -> T:
                 failures=before.failures + 1,
                 failing_since=before.failing_since or now,
                 rests_until=now + rest,
-                problem=str(exc),
+                problem=redacted(str(exc)),
             )
         raise
 

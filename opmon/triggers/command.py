@@ -15,13 +15,11 @@ from opmon.abc import Action
 from opmon.ceiling import lift
 from opmon.errors import DeliveryError, InputError
 from opmon.outgoing import overdue
+from opmon.printed import last_words
 from opmon.private import umask_of_user
 from opmon.triggers._environment import variables
 from opmon.types import Document
 from opmon.waiting import told_as_waiting
-
-_TOLD = 500
-"""The last characters of what a failed program printed that are kept."""
 
 
 @dataclass(frozen=True)
@@ -80,7 +78,7 @@ class Command(Action):
                 _kill(process)
                 raise
             if code != 0:
-                raise DeliveryError(f"{self.argv[0]} ended with {_code(code)}{_last_words(printed)}")
+                raise DeliveryError(f"{self.argv[0]} ended with {_code(code)}{_said(printed)}")
 
     def _start(self, event: Document, printed: IO[bytes]) -> subprocess.Popen[bytes]:
         kept = ("PATH", "HOME", "LANG", "TMPDIR", *self.pass_environment)
@@ -113,7 +111,6 @@ def _code(code: int) -> str:
     return f"signal {-code}" if code < 0 else f"exit code {code}"
 
 
-def _last_words(printed: IO[bytes]) -> str:
-    printed.seek(max(0, printed.seek(0, os.SEEK_END) - _TOLD))
-    text = " ".join(printed.read().decode(errors="replace").split())
+def _said(printed: IO[bytes]) -> str:
+    text = last_words(printed)
     return f": {text}" if text else ""

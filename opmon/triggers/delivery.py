@@ -15,6 +15,7 @@ from datetime import datetime, timedelta
 from typing import Protocol
 
 from opmon.errors import DeliveryError, OpmonError
+from opmon.redaction import redacted
 from opmon.store import deliveries, outbox
 from opmon.store.deliveries import Delivery
 from opmon.store.leases import Lease
@@ -94,6 +95,7 @@ def _attempt(delivery: Delivery, action: Acting | None, clock: Callable[[], date
     else:
         return {"state": "delivered", "attempts": attempts, "delivered_at": clock(), "problem": None}
     log.warning("action %s did not take event %s: %s", delivery.action, delivery.event_id, problem)
+    problem = redacted(problem)  # it is kept, and shown to all who may see the event
     return _in_vain(problem, attempts, final or attempts >= ATTEMPTS, clock() + wait_after(attempts, retry_after))
 
 

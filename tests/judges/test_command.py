@@ -109,6 +109,14 @@ print(json.dumps({"key": key, "answer": "dog"}), flush=True)"""
     assert "7 of 10 inputs unanswered: no more money" in problem
 
 
+@pytest.mark.parametrize("behind", [0, 470], ids=["whole", "cut in two"])
+def test_no_secret_that_it_prints_is_told(tmp_path: Path, behind: int) -> None:
+    dying = f"print('GET /v1?token=' + 40 * 's3' + ' ' + {behind} * '.', file=sys.stderr)\nos._exit(3)"
+    _, problem = heard(judge(tmp_path, dying), 1)
+    assert "exit code 3" in problem
+    assert "s3s3" not in problem
+
+
 def test_answers_to_what_was_not_asked_and_second_ones_do_not_count(tmp_path: Path) -> None:
     body = """for other in ("k1", "elsewhere", key, key):
     print(json.dumps({"key": other, "answer": "dog" if other == "elsewhere" else "cat"}))"""

@@ -161,6 +161,14 @@ def test_a_provider_that_fails_is_shown_with_its_last_failure_and_since_when(mon
     assert provider_needs(monitor, clock) == []
 
 
+def test_what_is_shown_of_a_provider_that_fails_has_no_secret(monitor, pile, clock) -> None:
+    pile.troubles.append(RuntimeError("https://ann:pa55word@labels.example.com/?token=pa55word did not answer"))
+    monitor.advance()
+    (told,) = provider_needs(monitor, clock)
+    assert "labels.example.com" in told
+    assert "pa55word" not in told
+
+
 def test_a_provider_that_hangs_is_not_waited_for_and_not_called_twice(monitor, pile, clock, monkeypatch) -> None:
     monkeypatch.setattr(Pile, "patience", 0.2)
     released = threading.Event()

@@ -95,6 +95,14 @@ def test_a_refusal_is_tried_again_later_with_the_same_id(store: Store) -> None:
     assert state_of(store)["attempts"] == 3
 
 
+@pytest.mark.parametrize("kind", [DeliveryError, RuntimeError])
+def test_what_is_kept_of_a_refusal_has_no_secret(store: Store, kind: type[Exception]) -> None:
+    add(store, "hook")
+    deliver(store, {"hook": Target(kind("https://ann:pa55word@hooks.example.com/?token=pa55word did not answer"))})
+    assert "hooks.example.com" in state_of(store)["problem"]
+    assert "pa55word" not in state_of(store)["problem"]
+
+
 def test_one_action_down_does_not_hold_up_another(store: Store) -> None:
     add(store, "down", "up")
     assert deliver(store, {"down": Target(DeliveryError("500")), "up": Target()}) == (1, 1)

@@ -60,6 +60,14 @@ def test_a_failing_program_is_not_delivered_and_its_last_words_are_kept(event) -
     assert not raised.value.final
 
 
+@pytest.mark.parametrize("behind", [0, 470], ids=["whole", "cut in two"])
+def test_no_secret_that_a_program_prints_is_told(event, behind: int) -> None:
+    script = f"import sys; print('GET /hook?token=' + 40 * 's3' + ' ' + {behind} * '.'); sys.exit(1)"
+    with pytest.raises(DeliveryError, match="exit code 1: ") as raised:
+        python(script).act(event)
+    assert "s3s3" not in str(raised.value)
+
+
 def test_a_program_that_hangs_is_killed_with_its_children(event, tmp_path: Path) -> None:
     child = f"import time,os; open({str(tmp_path / 'pid')!r},'w').write(str(os.getpid())); time.sleep(60)"
     script = f"import subprocess,sys,time; subprocess.Popen([sys.executable,'-c',{child!r}]); time.sleep(60)"

@@ -20,6 +20,7 @@ import pyarrow as pa
 from opmon.ceiling import lift
 from opmon.errors import ModelError
 from opmon.outgoing import overdue
+from opmon.redaction import redacted
 from opmon.types import Document, Json
 from opmon.waiting import ends_within
 from opmon.wording import counted
@@ -230,4 +231,4 @@ class Worker:
             lines = self._printed.read().decode(errors="replace").strip().splitlines()
         except OSError:
             return ""
-        return lines[-1][:200] if lines else ""
+        return redacted(lines[-1])[:200] if lines else ""
