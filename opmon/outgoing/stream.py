@@ -5,7 +5,7 @@ from __future__ import annotations
 import socket
 import ssl
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import httpcore
@@ -72,12 +72,25 @@ class TimedBackend(httpcore.NetworkBackend):
         socket_options: Iterable[Any] | None = None,
     ) -> httpcore.NetworkStream:
         try:
-            connection = socket.create_connection((host, port), left(self.deadline, httpcore.ConnectTimeout))
-        except TimeoutError as exc:
-            raise httpcore.ConnectTimeout(str(exc)) from exc
-        except OSError as exc:
+            found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+        except (OSError, UnicodeError) as exc:
             raise httpcore.ConnectError(str(exc)) from exc
-        return TimedStream(connection, self.deadline)
+        return connected(list(dict.fromkeys(str(each[4][0]) for each in found)), port, self.deadline)
+
+
+def connected(addresses: Sequence[str], port: int, deadline: float) -> TimedStream:
+    """A connection to the first address that takes one. Each has its share of what is left of the time: of several, one
+    that never answers, as of a network that leads nowhere, would take it from those behind it."""
+    failure: OSError | None = None
+    for place, address in enumerate(addresses):
+        share = left(deadline, httpcore.ConnectTimeout) / (len(addresses) - place)
+        try:
+            return TimedStream(socket.create_connection((address, port), share), deadline)
+        except OSError as exc:
+            failure = exc
+    if isinstance(failure, TimeoutError):
+        raise httpcore.ConnectTimeout(str(failure)) from failure
+    raise httpcore.ConnectError(str(failure)) from failure
 
 
 def left(deadline: float, error: type[Exception]) -> float:

@@ -17,7 +17,7 @@ from typing import Any
 import httpcore
 
 from opmon.errors import DeliveryError
-from opmon.outgoing.stream import TimedStream, left
+from opmon.outgoing.stream import connected, left
 from opmon.triggers._guard import Guard, is_public
 
 __all__ = ["Guard", "GuardedBackend", "Resolve", "is_public", "system_addresses"]
@@ -41,15 +41,7 @@ class GuardedBackend(httpcore.NetworkBackend):
         local_address: str | None = None,
         socket_options: Iterable[Any] | None = None,
     ) -> httpcore.NetworkStream:
-        failure: OSError | None = None
-        for address in self.addresses(host, port):
-            try:
-                return TimedStream(socket.create_connection((address, port), self.left()), self.deadline)
-            except OSError as exc:
-                failure = exc
-        if isinstance(failure, TimeoutError):
-            raise httpcore.ConnectTimeout(str(failure)) from failure
-        raise httpcore.ConnectError(str(failure)) from failure
+        return connected(self.addresses(host, port), port, self.deadline)
 
     def addresses(self, host: str, port: int) -> list[str]:
         """All addresses of the host, each of them checked; one that is forbidden forbids the host."""

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import ipaddress
+import socket
 import time
 
 import httpcore
@@ -9,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from opmon.errors import DeliveryError, InputError
+from opmon.outgoing.stream import TimedBackend
 from opmon.triggers.guard import Guard, GuardedBackend, is_public
 from opmon.triggers.webhook import Webhook
 
@@ -129,6 +131,45 @@ def test_the_next_address_is_tried_where_one_is_dead(receiver) -> None:
     stream = backend("127.0.0.2", "127.0.0.1", allow=("127.0.0.0/8",)).connect_tcp("a.example", receiver.port)
     assert stream.get_extra_info("socket").getpeername()[0] == "127.0.0.1"
     stream.close()
+
+
+@pytest.fixture
+def dead(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Addresses that take all the time that they are given, and never answer."""
+    silent: list[str] = []
+    connect = socket.socket.connect
+
+    def connected(self: socket.socket, address: tuple[str, int]) -> None:
+        if address[0] not in silent:
+            return connect(self, address)
+        time.sleep(self.gettimeout() or 0.0)
+        raise TimeoutError("timed out")
+
+    monkeypatch.setattr(socket.socket, "connect", connected)
+    return silent
+
+
+def test_an_address_that_never_answers_leaves_the_next_one_time(receiver, dead: list[str]) -> None:
+    dead += ["127.0.0.3", "127.0.0.2"]
+    guarded = backend(*dead, "127.0.0.1", allow=("127.0.0.0/8",), seconds=3.0)
+    with httpcore.ConnectionPool(network_backend=guarded) as pool:
+        assert pool.request("POST", f"http://a.example:{receiver.port}/x", content=b"1").status == 200
+
+
+def test_so_it_is_where_any_address_is_allowed(receiver, dead: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    dead += ["127.0.0.2"]
+    found = [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (each, receiver.port)) for each in (*dead, "127.0.0.1")]
+    monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: found)
+    with httpcore.ConnectionPool(network_backend=TimedBackend(time.monotonic() + 3.0)) as pool:
+        assert pool.request("POST", f"http://a.example:{receiver.port}/x", content=b"1").status == 200
+
+
+def test_addresses_of_which_none_answers_end_with_the_time(dead: list[str]) -> None:
+    dead += ["127.0.0.3", "127.0.0.2"]
+    began = time.monotonic()
+    with pytest.raises(httpcore.ConnectTimeout):
+        backend(*dead, allow=("127.0.0.0/8",), seconds=0.4).connect_tcp("a.example", 80)
+    assert time.monotonic() - began < 4.5
 
 
 def test_a_host_without_address() -> None:
