@@ -26,6 +26,8 @@ App = Callable[[Message, Receive, Send], Awaitable[None]]
 Read = Callable[[Any, Any], Mapping[str, object]]  # a function of the user's, which knows what its JSON holds
 _FLUSH_SECONDS = 5.0
 _LONGEST_ID = 200
+_NO_REQUESTS = ("OPTIONS", "HEAD")
+"""Methods that only ask about what is there: none of them is an input."""
 
 
 def read_json(request: object, response: object) -> Mapping[str, object]:
@@ -37,11 +39,11 @@ class RecordRequests:
     """An ASGI application around another that records the JSON of requests to ``paths`` and of their answers.
 
     Requests and answers pass as they are, chunk by chunk; they are put together and parsed after the answer is out, in
-    the recorder's thread. A request is one input. Only what was answered with a status of 200 to 299 is recorded; what
-    is larger than ``max_bytes`` is counted as dropped. ``read`` says what is recorded of the two: a mapping with
-    ``inputs`` and, where there are any, ``prediction``, ``scores``, ``id``, ``at``, ``model_version``. The id is the
-    answer's own, the request's header ``id_header``, or a new one, which the application finds in
-    ``scope["opmon.id"]`` and may give back. What waits is written when the application shuts down.
+    the recorder's thread. A request is one input, but by OPTIONS or HEAD none. Only what was answered with a status of
+    200 to 299 is recorded; what is larger than ``max_bytes`` is counted as dropped. ``read`` says what is recorded of
+    the two: a mapping with ``inputs`` and, where there are any, ``prediction``, ``scores``, ``id``, ``at``,
+    ``model_version``. The id is the answer's own, the request's header ``id_header``, or a new one, which the
+    application finds in ``scope["opmon.id"]`` and may give back. What waits is written when the application shuts down.
     """
 
     def __init__(
@@ -63,10 +65,14 @@ class RecordRequests:
     async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
             await self._app(scope, receive, self._flushing(send))
-        elif scope["type"] == "http" and any(fnmatchcase(scope["path"], path) for path in self._paths):
+        elif scope["type"] == "http" and self._is_asked(scope):
             await self._recorded(scope, receive, send)
         else:
             await self._app(scope, receive, send)
+
+    def _is_asked(self, scope: Message) -> bool:
+        """Whether this may be a request to the model; browsers ask with OPTIONS before each of another site's."""
+        return scope["method"] not in _NO_REQUESTS and any(fnmatchcase(scope["path"], path) for path in self._paths)
 
     async def _recorded(self, scope: Message, receive: Receive, send: Send) -> None:
         key = self._key(scope)

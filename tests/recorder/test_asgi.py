@@ -15,6 +15,7 @@ from typing import Any
 import httpx
 import pytest
 from fastapi import FastAPI, Request
+from fastapi.middleware.cors import CORSMiddleware
 from fastapi.responses import JSONResponse, PlainTextResponse, StreamingResponse
 from fastapi.testclient import TestClient
 
@@ -132,6 +133,19 @@ def test_a_function_says_what_is_recorded(left: Any) -> None:
     assert (row["id"], row["input"], row["prediction"], row["model_version"]) == ("8", 3, 6, "7")
     assert row["timestamp"].year == 2017
     assert left.told()[-1]["windows"][0]["weight"] == 6
+
+
+@pytest.mark.parametrize("method", ["OPTIONS", "HEAD"])
+def test_what_only_asks_what_is_there_is_no_input(recorder: Any, left: Any, method: str) -> None:
+    inner = app()
+    inner.add_api_route("/predict", lambda: {}, methods=["HEAD"])
+    inner.add_middleware(CORSMiddleware, allow_origins=["*"], allow_methods=["*"])
+    asking = {"origin": "https://shop.example.com", "access-control-request-method": "POST"}
+    with TestClient(RecordRequests(inner, recorder, PATHS)) as browser:
+        assert browser.request(method, "/predict", headers=asking).status_code == 200
+        browser.post("/predict", json={"x": 2})
+    recorder.close()
+    assert left.counts() == (1, 1, 0)
 
 
 def test_paths_are_a_list(recorder: opmon.Recorder) -> None:
