@@ -119,6 +119,8 @@ def _of_object(value: object, depth: int) -> object:
         return block
     if isinstance(value, Enum):
         return owned(value.value, depth + 1)
+    if isinstance(value, date | timedelta):
+        return _of_moment(value)
     if isinstance(value, int):
         return int(value)
     if isinstance(value, float):
@@ -136,6 +138,17 @@ def _of_object(value: object, depth: int) -> object:
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         return owned({field.name: getattr(value, field.name) for field in dataclasses.fields(value)}, depth + 1)
     raise Unwritable(f"a value of type {type(value).__module__}.{type(value).__qualname__} has no column that holds it")
+
+
+def _of_moment(value: date | timedelta) -> object:
+    """A moment, day or span of another library, such as pandas', as Python's own, to the microsecond; None for NaT."""
+    if value != value:
+        return None
+    if isinstance(value, datetime):
+        return datetime.combine(value.date(), value.time(), value.tzinfo)
+    if isinstance(value, timedelta):
+        return timedelta(value.days, value.seconds, value.microseconds)
+    return date(value.year, value.month, value.day)
 
 
 def _of_buffer(value: object) -> Block | None:

@@ -6,7 +6,7 @@ import dataclasses
 import subprocess
 import sys
 import threading
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 from uuid import UUID
@@ -126,6 +126,20 @@ def test_batches(recorder: opmon.Recorder, left: Any, batch: Any) -> None:
         {"id": keys[2], "x": 3.0, "y": "c", "prediction": 0},
     ]
     assert table["scores"].to_pylist() == np.eye(3).tolist()
+
+
+def test_dates_and_spans_of_pandas_are_recorded(recorder: opmon.Recorder, left: Any) -> None:
+    moment = pd.Timestamp("2026-03-01 12:00:00.000001", tz="Europe/Berlin")
+    table = pd.DataFrame({"at": [moment, pd.NaT], "took": [pd.Timedelta("90s"), pd.NaT]})
+    recorder.record_batch(table, [pd.Timestamp("2026-03-02"), pd.Timestamp("2026-03-03")])
+    recorder.record({"at": moment, "took": pd.Timedelta("1h")}, pd.Timestamp("2026-03-04"))
+    recorder.close()
+
+    assert recorder.stats().dropped == {}
+    at, took, prediction = (left.table()[name].to_pylist() for name in ("at", "took", "prediction"))
+    assert at == [moment.to_pydatetime(), None, moment.to_pydatetime()]
+    assert took == [timedelta(seconds=90), None, timedelta(hours=1)]
+    assert prediction == [pd.Timestamp(f"2026-03-0{day}") for day in (2, 3, 4)]
 
 
 def test_a_batch_with_other_answers_than_inputs_keeps_its_inputs(recorder: opmon.Recorder, left: Any) -> None:
