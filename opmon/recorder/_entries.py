@@ -175,10 +175,13 @@ def fitting(answers: object, rows: int) -> object:
 
 def weight(batch: object) -> int:
     """About how many bytes a batch takes."""
-    if is_table(batch):
-        used = batch.memory_usage(deep=False)
-        return int(used if isinstance(used, int) else used.sum()) * 2
-    return size(batch)
+    if not is_table(batch):
+        return size(batch)
+    used = batch.memory_usage(deep=False)
+    table = cast("pd.DataFrame", batch if batch.ndim == 2 else cast("pd.Series[Any]", batch).to_frame())
+    pointers = [place for place, kind in enumerate(table.dtypes) if kind == "object"]  # pandas counts these alone
+    held = sum(size(value) for place in pointers for value in table.iloc[:, place])
+    return int(used if isinstance(used, int) else used.sum()) * 2 + held
 
 
 def places(batch: object, rows: int) -> Iterator[object]:

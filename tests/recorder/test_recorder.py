@@ -142,6 +142,21 @@ def test_dates_and_spans_of_pandas_are_recorded(recorder: opmon.Recorder, left: 
     assert prediction == [pd.Timestamp(f"2026-03-0{day}") for day in (2, 3, 4)]
 
 
+@pytest.mark.parametrize(
+    ("inputs", "predictions"),
+    [
+        (pd.DataFrame({"age": [1] * 20, "image": [bytes(100_000)] * 20}), None),
+        (pd.DataFrame({"rows": [[[0.5] * 100] * 120] * 20}), None),
+        (pd.DataFrame({"age": [1] * 20}), pd.Series([bytes(100_000)] * 20)),
+    ],
+    ids=["bytes", "lists", "predictions"],
+)
+def test_what_the_objects_of_a_table_hold_takes_room(tmp_path: Path, inputs: Any, predictions: Any) -> None:
+    with opmon.Recorder(tmp_path, buffer_bytes=1_000_000) as recorder:
+        recorder.record_batch(inputs, predictions)
+        assert recorder.stats().dropped == {"buffer_full": 20}
+
+
 def test_a_batch_with_other_answers_than_inputs_keeps_its_inputs(recorder: opmon.Recorder, left: Any) -> None:
     recorder.record_batch(np.eye(2), predictions=["only one"])
     recorder.record_batch({"x": [1, 2], "y": [1]})
