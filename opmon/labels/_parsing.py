@@ -62,7 +62,7 @@ def table_rows(lines: Iterator[str], name: str) -> Iterator[tuple[int, Row]]:
     first = next(lines, None)
     if first is None or not first.strip():
         raise InputError(f"{name} is empty; its first line must name the columns, such as task_key,label")
-    delimiter = _delimiter(first)
+    delimiter = delimiter_of(first)
     table = csv.reader(_chained(first, lines), delimiter=delimiter, strict=True)
     header = _header(table, name)
     while True:
@@ -89,7 +89,7 @@ def _table_row(header: list[str], values: list[str]) -> Row:
         return exc
 
 
-def _delimiter(first: str) -> str:
+def delimiter_of(first: str) -> str:
     """The separator that finds the most known columns: a spreadsheet writes commas, semicolons or tabs."""
     found = {mark: sum(known_name(part.strip(' "\r\n')) is not None for part in first.split(mark)) for mark in ",;\t"}
     return max(found, key=lambda mark: found[mark])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import itertools
 import json
+import logging
 import os
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -19,6 +20,8 @@ from opmon.labels.files import ENDINGS, SUFFIXES, Format, TaskRows, read_labels,
 from opmon.labels.forgetting import without
 from opmon.private import as_open_as_its_folder
 from opmon.types import Guide, Task
+
+log = logging.getLogger(__name__)
 
 FINISHED = "finished"
 
@@ -116,14 +119,15 @@ class LabelFolder(LabelProvider):
         return open_keys
 
     def forget(self, keys: Collection[str]) -> Collection[str]:
-        """Take the tasks out of the files that opmon wrote, the finished ones, too. A file that cannot be read may show
-        any of them."""
+        """Take the tasks out of the files that opmon wrote, the finished ones, too. One of which a part cannot be read
+        may show any of them."""
         unread = False
         for path in (*self._tasks(), *self._finished()):
-            rows = _rows_of(path)
-            unread = unread or rows is None
-            if rows is not None and not rows.all.keys().isdisjoint(keys):
+            try:
                 without(path, keys)
+            except (InputError, OSError) as exc:
+                log.warning("whether tasks are shown there is not known: %s", exc)
+                unread = True
         return () if unread else keys
 
     def _said(self, path: Path, changed: datetime) -> Iterator[Said]:

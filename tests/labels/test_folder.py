@@ -175,3 +175,38 @@ def test_a_file_that_cannot_be_read_stops_no_other(tmp_path: Path, content: byte
     folder.reconcile(set())
     assert [path.name for path in broken.parent.iterdir() if path.is_file()] == [broken.name]
     assert folder.forget([TASKS[0].key]) == (), "it may be in the file that cannot be read"
+
+
+ODD = {"text": 'He said "no; never",\r\nand\u2028left\x85 for\x0b good', "order": {"id": 7, "name": "a, b"}}
+
+
+def held(folder: Path) -> object:
+    """What the one file of tasks in a folder says."""
+    (path,) = (path for path in folder.iterdir() if path.suffix != ".xml")
+    text = path.read_bytes().decode("utf-8-sig")
+    return json.loads(text) if path.suffix == ".json" else text
+
+
+@pytest.mark.parametrize("form", ["csv", "jsonl", "label-studio"])
+def test_one_task_is_taken_out_whatever_the_others_show(form: str, tmp_path: Path) -> None:
+    """Quotes, and signs that end a line elsewhere, are text like any other, and nothing of it is changed."""
+    tasks = [replace(task, payload=ODD) for task in TASKS]
+    left, without = (LabelFolder(str(tmp_path / name), form=form).bind("pets", Guide()) for name in ("a", "b"))  # type: ignore[arg-type]
+    left.push(tasks)
+    without.push([tasks[0], tasks[2]])
+    assert left.forget([tasks[1].key]) == [tasks[1].key]
+    assert held(tmp_path / "a" / "pets") == held(tmp_path / "b" / "pets")
+
+
+@pytest.mark.parametrize(
+    ("form", "broken"), [("csv", 'task_key,label\n"t9-0123456789ab"x,\n'), ("jsonl", '{"task_key": "t9-0123456789ab"')]
+)
+def test_a_file_of_which_a_part_cannot_be_read_may_show_any_task(form: str, broken: str, tmp_path: Path) -> None:
+    folder = LabelFolder(str(tmp_path), form=form).bind("pets", Guide())  # type: ignore[arg-type]
+    folder.push(TASKS)
+    (whole,) = (tmp_path / "pets").iterdir()
+    torn = whole.with_name(f"tasks-round-1-torn{whole.suffix}")
+    torn.write_text(broken)
+    assert folder.forget([TASKS[0].key]) == ()
+    assert [row["task_key"] for row in rows(whole)] == [task.key for task in TASKS[1:]], "the others are taken care of"
+    assert torn.read_text() == broken
