@@ -24,6 +24,8 @@ from opmon.types import Guide, Task
 log = logging.getLogger(__name__)
 
 FINISHED = "finished"
+_UNREAD = ""
+"""Stands for the state of a file that the disk did not give: it is read again, also where it is saved no more."""
 
 
 @dataclass(frozen=True)
@@ -31,8 +33,9 @@ class LabelFolder(LabelProvider):
     """Writes tasks to files below ``path/MONITOR``, and reads every label file there that is new or was changed.
 
     People fill in the files where they are, or put files of their own beside them: whatever ``opmon labels import``
-    takes. A file is taken whole or not at all: one that is wrong is reported, and tried again once changed. A file of
-    tasks that are all answered goes to the folder ``finished``; what is saved in it later is read all the same.
+    takes. A file is taken whole or not at all: one that is wrong is reported, and tried again once changed; one that
+    may not be read, or not now, is tried again each time. A file of tasks that are all answered goes to the folder
+    ``finished``; what is saved in it later is read all the same.
     ``annotator`` is who answers where a row does not say. Where several are to speak of a task it is in as many files,
     one for each of them, and they name themselves in the column annotator; a further opinion is asked in a new file.
     """
@@ -105,6 +108,8 @@ class LabelFolder(LabelProvider):
                     said += list(self._said(path, datetime.fromtimestamp(stat.st_mtime, UTC)))
             except (InputError, OSError) as exc:
                 problems.append(str(exc))
+                if isinstance(exc.__cause__ or exc, OSError):
+                    seen[name] = _UNREAD
         return Pulled(said, json.dumps(seen), problems)
 
     def reconcile(self, open_keys: Collection[str]) -> Collection[str]:

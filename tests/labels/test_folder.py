@@ -158,6 +158,36 @@ def test_what_is_saved_in_a_file_that_was_put_away_is_heard(tmp_path: Path) -> N
     ]
 
 
+@pytest.mark.parametrize("finished", [False, True])
+def test_a_file_that_may_not_be_read_for_a_while_is_read_then(
+    finished: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Who lets it be read, or the program that held it, leaves the moment when it was saved as it was."""
+    folder = LabelFolder(str(tmp_path)).bind("pets", Guide())
+    folder.push(TASKS)
+    cursor = folder.pull("").cursor
+    if finished:
+        folder.reconcile(set())
+    (path,) = (tmp_path / "pets").glob("**/*.csv")
+    save(path, [row | {"label": "cat"} for row in rows(path)])
+    may_be_opened = Path.open
+
+    def held(own: Path, *arguments: object, **keys: object) -> object:
+        if own == path:
+            raise PermissionError(13, "Permission denied")
+        return may_be_opened(own, *arguments, **keys)  # type: ignore[call-overload]
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Path, "open", held)
+        for _ in range(2):
+            told = folder.pull(cursor)
+            assert (list(told.said), told.problems) == ([], [f"{path} cannot be read: Permission denied"])
+            cursor = told.cursor
+    heard = folder.pull(cursor)
+    assert [said.task_key for said in heard.said] == [task.key for task in TASKS]
+    assert folder.pull(heard.cursor).said == []
+
+
 @pytest.mark.parametrize("content", [b"", "task_key,label\nt9-0123456789ab,Kätzchen\n".encode("latin-1")])
 def test_a_file_that_cannot_be_read_stops_no_other(tmp_path: Path, content: bytes) -> None:
     """Such as one that is on its way, or that a spreadsheet has saved in its own signs."""
