@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import tempfile
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -13,7 +14,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from opmon.errors import NotFoundError, OpmonError
+from opmon.errors import InputError, NotFoundError, OpmonError
 from opmon.reports.failures import OVERVIEW
 from opmon.sources.emptying import emptied, is_empty
 from opmon.stages.captured import POSITION, name_of
@@ -29,6 +30,8 @@ from opmon.store.pruned import Emptied
 from opmon.store.rounds import Round
 from opmon.tables import joined
 from opmon.wording import counted
+
+log = logging.getLogger(__name__)
 
 _FAILURES, _DATASET, _PAGE = "failures/", "failures/failures.parquet", "round.html"
 _ESTIMATE = "estimate.json"
@@ -99,13 +102,21 @@ def _at_provider(work: Toolbox, desk: Desk | None, keys: Collection[str], told: 
     if not really:
         return
     try:
-        pull_labels(work, desk)
+        _hear(work, desk)
         left = set(keys) - set(desk.ask(lambda: desk.provider.forget(keys)))
     except OpmonError as exc:
         told.unreached.append(f"the label provider {desk.name!r}: {exc}")
         return
     if left:
         told.unreached.append(f"the label provider {desk.name!r} cannot remove tasks: remove them there")
+
+
+def _hear(work: Toolbox, desk: Desk) -> None:
+    """Keep what annotators said; answers that cannot be taken hold up nothing."""
+    try:
+        pull_labels(work, desk)
+    except InputError as exc:
+        log.warning("%s", exc)
 
 
 def _in_source(work: Toolbox, input_id: str, told: Forgotten, really: bool) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 import shutil
 from contextlib import suppress
 from functools import partial
@@ -113,6 +114,20 @@ def test_an_input_is_forgotten_everywhere_and_again_changes_nothing(workbench: A
     workbench.write_window(note=secret)
     label_all(monitor, workbench)
     assert round_of(monitor, 2).state == "closed", "the monitor goes on"
+
+
+def test_an_answer_that_cannot_be_taken_keeps_no_input_at_the_provider(workbench: Any, sqlite: str, clock: Any) -> None:
+    labels = {"provider": {"type": "files", "path": str(workbench.folder / "labels"), "form": "jsonl"}}
+    monitor = workbench.monitor(sqlite, clock, labels=labels)
+    workbench.write_window(note=[f"Erika Mustermann {k}" for k in range(200)])
+    monitor.advance()
+    (path,) = (workbench.folder / "labels").glob("*/*.jsonl")
+    task, other = (json.loads(line) for line in path.read_text().splitlines()[:2])
+    path.with_name("answers.jsonl").write_text(json.dumps({"task_key": other["task_key"], "label": "no class"}))
+    told = monitor.erase_input(task["input_id"], really=True)
+    assert [each.split(":")[0] for each in told.unreached if "label provider" in each] == []
+    assert task["task_key"] not in path.read_text()
+    assert other["task_key"] in path.read_text()
 
 
 def copy_world(folder: Path, into: Path) -> None:
