@@ -108,7 +108,7 @@ class Client:
         self._headers = {"accept": "application/json", "content-type": "application/json"}
         self._headers |= {"authorization": f"Bearer {token}"} if token else {}
         self._headers |= {"opmon-annotator": name.encode().decode("latin-1")} if name else {}  # as HTTP carries it
-        self._classes: dict[str, tuple[str, ...]] = {}
+        self._classes: dict[str, tuple[object, tuple[str, ...]]] = {}
 
     def __enter__(self) -> Self:
         return self
@@ -134,10 +134,16 @@ class Client:
 
     def take(self, monitor: str, count: int = 1) -> list[Task]:
         """Tasks that are one's own for a while: first those that were taken before and not answered."""
-        if monitor not in self._classes:
-            self._classes[monitor] = tuple(each["name"] for each in self.monitor(monitor)["classes"])
         taken = self._json("POST", f"/monitors/{_quoted(monitor)}/take", {"count": count})
-        return [_task(each, self._classes[monitor]) for each in taken["tasks"]]
+        classes = self._usual_classes(monitor, taken.get("classes_mark"))
+        return [_task(each, classes) for each in taken["tasks"]]
+
+    def _usual_classes(self, monitor: str, mark: object) -> tuple[str, ...]:
+        """The classes of tasks that name none, asked for again where the mark of what was given is another one."""
+        if monitor not in self._classes or self._classes[monitor][0] != mark:
+            names = tuple(each["name"] for each in self.monitor(monitor)["classes"])
+            self._classes[monitor] = mark, names
+        return self._classes[monitor][1]
 
     def tasks(self, monitor: str, ahead: int = _AHEAD) -> Iterator[Task]:
         """All tasks that there are for one, taken ``ahead`` at a time: answer each before asking for the next one.

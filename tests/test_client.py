@@ -57,6 +57,19 @@ def test_all_tasks_are_labelled(world: World, client_of: Callable[..., Client]) 
     assert [(task, truth) for task, _, truth, _ in world.said()] == [(seen[k], str(k % 10)) for k in range(12)]
 
 
+def test_a_client_that_lives_long_has_the_classes_of_each_round(sqlite: str, tmp_path: Path) -> None:
+    """The first round's model is not there yet, and its next version knows one class more."""
+    world = World.of(sqlite, tmp_path, {"pets": monitor()})
+    with world.served() as server, Client(server.url, name="Zoë", patience=5) as client:
+        assert client.take("pets") == []
+        for names in (("cat", "dog"), ("cat", "cow", "dog")):
+            world.ask("pets", [{"x": 1}], classes=names)
+            (task,) = client.take("pets")
+            assert task.classes == names
+            client.answer(task, names[1])
+    assert [truth for _, _, truth, _ in world.said()] == ["dog", "cow"]
+
+
 def test_tasks_that_are_left_alone_stop_nothing(client_of: Callable[..., Client]) -> None:
     assert len(list(client_of().tasks("digits", ahead=3))) == 12
 

@@ -16,6 +16,7 @@ from opmon.web.class_keys import keys_of
 from opmon.web.identity import Person
 from opmon.web.markdown import html_of
 from opmon.web.root import under
+from opmon.web.secrets import sha256_of
 from opmon.web.site import Site
 
 log = logging.getLogger(__name__)
@@ -29,6 +30,11 @@ def classes_of(site: Site, settings: MonitorSettings) -> Sequence[str]:
         return settings.class_names
     with site.store.read() as connection:
         return handing_out.latest_classes(connection, settings.name)
+
+
+def mark_of(classes: Sequence[str]) -> str:
+    """Changes when the classes do: whoever was told them knows by it whether they are still these."""
+    return sha256_of("\0".join(classes))[:16]
 
 
 def form_of(settings: MonitorSettings, classes: Sequence[str]) -> Form:
@@ -59,6 +65,7 @@ def guide_of(site: Site, settings: MonitorSettings, person: Person) -> MonitorOu
         form=form_of(settings, classes),
         unit=settings.unit,
         classes=_classes(settings, classes),
+        classes_mark=mark_of(classes),
         guidelines=guidelines,
         guidelines_html=None if guidelines is None else html_of(guidelines),
         shows_prediction=settings.labels.show_prediction or settings.judged_column is not None,

@@ -33,6 +33,7 @@ def world(sqlite: str, tmp_path: Path) -> World:
         "elsewhere": monitor(classes=list(DIGITS), labels={"provider": {"path": "labels"}}),
         "prices": monitor(problem="regression", unit="€", inputs={"features": ["rooms", "area"]}),
         "birds": monitor(classes=BIRDS),
+        "pets": monitor(),
         "hostile": monitor(
             classes=[HOSTILE, "plain"],
             columns={"text": HOSTILE},
@@ -341,6 +342,27 @@ def test_a_thousand_classes_are_searched(world: World, labelling: Labelling) -> 
     pressed(page, "Enter")
     all_saved(page)
     assert [truth for _, _, truth, _ in world.said()] == ["Möwe 240", "Möwe 240", "owl 7"]
+
+
+def test_a_page_that_stays_open_has_the_classes_of_each_round(world: World, labelling: Labelling) -> None:
+    """A version that knows one class more comes while the page waits for tasks; the round before is not forgotten."""
+    world.ask("pets", [{"x": 1}], classes=["cat", "dog"])
+    page = labelling(monitor="pets")
+    shown = page.locator("#form .class-name")
+    assert shown.all_inner_texts() == ["cat", "dog"]
+    pressed(page, "2")
+    all_saved(page)
+    world.ask("pets", [{"x": 2}], classes=["cat", "cow", "dog"])
+    page.evaluate("dispatchEvent(new Event('online'))")  # else it looks after some seconds
+    page.wait_for_selector("#task:not([hidden])")
+    assert shown.all_inner_texts() == ["cat", "cow", "dog"]
+    assert "others than those of the task before" in page.inner_text("#notice")
+    page.keyboard.press("u")
+    assert shown.all_inner_texts() == ["cat", "dog"]
+    pressed(page, "Escape")
+    pressed(page, "2")
+    all_saved(page)
+    assert [truth for _, _, truth, _ in world.said()] == ["dog", "cow"]
 
 
 def test_arrows_and_enter_choose_a_class(world: World, labelling: Labelling) -> None:

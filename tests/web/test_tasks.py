@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 import httpx
 import numpy as np
@@ -71,6 +72,28 @@ def test_two_annotators_get_different_tasks_and_give_them_back(client_of: Client
     keys = [each["key"] for each in hers[:2]]
     assert ann.post(f"{API}/give-back", json={"keys": keys}).json() == {"given_back": 2}
     assert {each["key"] for each in taken(ben, 50)} == {each["key"] for each in his} | set(keys)
+
+
+def test_who_knows_the_classes_is_told_that_they_are_others_now(sqlite: str, tmp_path: Path) -> None:
+    """A page stays open when the next version, which knows one class more, has its first round."""
+    world = World.of(sqlite, tmp_path, {"pets": monitor()})
+    world.ask("pets", [{"x": 1}], classes=["cat", "dog"])
+    with (
+        world.served() as server,
+        httpx.Client(base_url=server.url, headers={"opmon-annotator": "ann"}, verify=False) as ann,
+    ):
+        guide = ann.get(f"{API}/monitors/pets").json()
+        told = ann.post(f"{API}/monitors/pets/take", json={"count": 2}).json()
+        assert (told["classes_mark"], told["tasks"][0]["classes"]) == (guide["classes_mark"], None)
+        ann.post(f"{API}/answers", json={"answers": [{"key": told["tasks"][0]["key"], "truth": "dog"}]})
+        world.ask("pets", [{"x": 2}], classes=["cat", "cow", "dog"])
+        told = ann.post(f"{API}/monitors/pets/take", json={"count": 2}).json()
+        said = ann.get(f"{API}/monitors/pets/said").json()
+        now = ann.get(f"{API}/monitors/pets").json()
+    assert told["tasks"][0]["classes"] is None
+    assert said["said"][0]["task"]["classes"] == ["cat", "dog"]
+    assert told["classes_mark"] == said["classes_mark"] == now["classes_mark"] != guide["classes_mark"]
+    assert [each["name"] for each in now["classes"]] == ["cat", "cow", "dog"]
 
 
 def test_pictures_come_as_a_browser_shows_them(sqlite: str, tmp_path: object, client_of: Clients, world: World) -> None:

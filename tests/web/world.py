@@ -48,8 +48,11 @@ class World:
         }
         return cls(Settings.from_mapping(plain, folder), open_store(database))
 
-    def ask(self, name: str, payloads: Sequence[Mapping[str, Json]], **task: object) -> list[str]:
-        """Queue a round of tasks with these payloads, in this order; gives their inputs."""
+    def ask(
+        self, name: str, payloads: Sequence[Mapping[str, Json]], classes: Sequence[str] | None = None, **task: object
+    ) -> list[str]:
+        """Queue a round of tasks with these payloads, in this order; gives their inputs. ``classes`` are its model's,
+        where none are configured."""
         settings, now = self.settings.monitor(name), datetime.now(UTC)
         with self.store.write() as connection:
             number = rounds.count(connection, name) + 1
@@ -64,9 +67,10 @@ class World:
                 for k, payload in enumerate(payloads)
             ]
             queue.queue(connection, name, round_.id, 0, asked, now)
-            classes = None if settings.class_names is None else list(settings.class_names)
+            known = settings.class_names or classes
             due = now + timedelta(days=7)
-            rounds.update(connection, round_.id, state="labelling", classes=classes, deadline_at=due)
+            names = None if known is None else list(known)
+            rounds.update(connection, round_.id, state="labelling", classes=names, deadline_at=due)
         return ids
 
     def said(self) -> list[tuple[str, str, str | None, str | None]]:

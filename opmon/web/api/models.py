@@ -26,6 +26,8 @@ Form = Literal["classes", "several", "text", "number", "pass_fail", "score", "st
 Key = Annotated[str, StringConstraints(min_length=1, max_length=60, pattern=r"^[\x21-\x7e]+$")]
 Text = Annotated[str, StringConstraints(min_length=1, max_length=4000, pattern=r"^[^\x00]*$")]
 
+_MARK = "changes when the names of the monitor's classes do"
+
 
 class Taken(BaseModel):
     """A body, whose unknown keys are errors."""
@@ -97,6 +99,7 @@ class MonitorOut(MonitorLine):
     problem: str = Field(description="what the model is for: classification, multilabel, regression or judged")
     unit: str | None = Field(description="of the numbers that are asked for")
     classes: list[ClassOut] = Field(description="what may be answered; empty where that is a number, or not known")
+    classes_mark: str = Field(description=f"{_MARK}; tasks that are given with another one are of other classes")
     guidelines: str | None = Field(description="Markdown")
     guidelines_html: str | None
     shows_prediction: bool = Field(description="whether annotators see what the model answered")
@@ -134,6 +137,7 @@ class TakenOut(BaseModel):
     """Tasks that are yours for a while: first those that you have not answered yet, then others."""
 
     tasks: list[TaskOut]
+    classes_mark: str = Field(description=f"{_MARK}: tasks without classes of their own are of those")
     progress: ProgressOut
 
 
@@ -199,3 +203,4 @@ class SaidOut(BaseModel):
 
 class SaidList(BaseModel):
     said: list[SaidOut]
+    classes_mark: str = Field(description=f"{_MARK}: tasks without classes of their own are of those")

@@ -25,7 +25,7 @@ from opmon.web.api.models import (
     TaskOut,
 )
 from opmon.web.fields import fields_of
-from opmon.web.guide import classes_of, progress_out
+from opmon.web.guide import classes_of, mark_of, progress_out
 from opmon.web.identity import Person
 from opmon.web.pictures import for_browser
 from opmon.web.refused import Refused
@@ -44,7 +44,7 @@ def take(site: TheSite, person: Labeller, monitor: str, body: Take) -> TakenOut:
     taken = site.queue.take(person.name, settings.name, body.count)
     usual = classes_of(site, settings)
     tasks = [_task_out(settings, task, usual) for task in taken.tasks]
-    return TakenOut(tasks=tasks, progress=progress_out(taken.progress, person))
+    return TakenOut(tasks=tasks, classes_mark=mark_of(usual), progress=progress_out(taken.progress, person))
 
 
 @router.post("/answers")
@@ -81,7 +81,8 @@ def said(site: TheSite, person: Labeller, monitor: str, last: Annotated[int, Que
         said=[
             SaidOut(task=_task_out(settings, each.task, usual), truth=each.truth, why=each.why, at=each.at)
             for each in site.queue.said(person.name, settings.name, last)
-        ]
+        ],
+        classes_mark=mark_of(usual),
     )
 
 

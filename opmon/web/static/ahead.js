@@ -8,8 +8,8 @@ const LATER = 20_000;
 
 export class Ahead {
   /** `changed()` hears of new tasks and of why there are none; `progress(told)` of how far the labels are. */
-  constructor(api, monitor, outbox, tabs, changed, progress) {
-    Object.assign(this, { api, monitor, outbox, tabs, changed, progress });
+  constructor(api, monitor, outbox, tabs, choices, changed, progress) {
+    Object.assign(this, { api, monitor, outbox, tabs, choices, changed, progress });
     this.tasks = [];
     this.answered = new Set();
     this.state = "loading"; // or "ready", "empty", "elsewhere", "failing", "signed out", "refused"
@@ -57,6 +57,7 @@ export class Ahead {
     const count = Math.min(MOST, Math.max(own, ENOUGH) + elsewhere.size + unsent.size + 1);
     try {
       const told = await this.api.post(`/monitors/${encodeURIComponent(this.monitor)}/take`, { count });
+      await this.choices.give(told.tasks, told.classes_mark);
       const has = new Set([...this.tasks.map((task) => task.key), this.current?.key]);
       const isSaid = (key) => this.answered.has(key) || unsent.has(key) || this.outbox.keys().has(key);
       const isNew = (task) => !has.has(task.key) && !isSaid(task.key);

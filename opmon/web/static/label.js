@@ -2,6 +2,7 @@
 
 import { Ahead, load } from "./ahead.js";
 import { Api } from "./api.js";
+import { Choices } from "./choices.js";
 import { classForm } from "./classes.js";
 import { changed } from "./clicks.js";
 import { byId, counted, show } from "./dom.js";
@@ -19,6 +20,7 @@ import { Written } from "./written.js";
 const LONGEST_SECONDS = 600; // a task that lay open for longer was left alone, not thought about
 const LATELY = 20;
 const OTHERS = "Others have the tasks that are left. What they leave comes by itself.";
+const OTHER_CLASSES = "The classes are others than those of the task before: look at them, and at their keys.";
 const ELSEWHERE = "The tasks that are left were handed out: to others here, or to this monitor's label provider, such as a folder of files or another labelling tool. They are answered there.";
 
 class Page {
@@ -28,7 +30,8 @@ class Page {
     this.api = new Api(me.csrf, me.name);
     this.outbox = new Outbox(this.api, me.name, (state) => this.#tellSaved(state));
     this.tabs = new Tabs(me.name, guide.name, (key) => this.#answeredElsewhere(key));
-    this.ahead = new Ahead(this.api, guide.name, this.outbox, this.tabs, () => this.#more(), (told) => this.#progress(told));
+    this.choices = new Choices(this.api, guide);
+    this.ahead = new Ahead(this.api, guide.name, this.outbox, this.tabs, this.choices, () => this.#more(), (told) => this.#progress(told));
     this.viewer = new Viewer();
     this.skipping = new Skipping((why) => this.answer(null, why));
     this.task = null;
@@ -117,13 +120,14 @@ class Page {
     this.#measure(task);
   }
 
-  /** The form of the task: its round's model may know other classes than the latest one. */
+  /** The form of the task, whose classes may be others than those of the one before. */
   #form(task) {
-    const own = task.classes?.join("\0");
-    if (this.form && this.formOf === own) return;
+    const { choices } = task;
+    const own = choices.map((each) => each.name).join("\0");
+    if (this.formOf === own) return;
+    if (this.formOf !== undefined) this.#tell(OTHER_CLASSES);
     const answer = (truth) => this.answer(truth);
-    const { form, problem, unit, classes } = this.guide;
-    const choices = task.classes?.map((name, place) => ({ name, key: keyOf(task.classes, place) })) ?? classes;
+    const { form, problem, unit } = this.guide;
     const listed = problem === "multilabel" ? (...all) => new Several(...all) : classForm;
     if (["pass_fail", "score", "stars"].includes(form)) this.form = judgingForm(form, answer);
     else this.form = form === "number" || !choices.length ? new Written(form, unit, answer) : listed(choices, answer);
@@ -159,7 +163,8 @@ class Page {
 
   async #remember() {
     try {
-      const { said } = await this.api.get(`/monitors/${encodeURIComponent(this.guide.name)}/said?last=${LATELY}`);
+      const { said, classes_mark } = await this.api.get(`/monitors/${encodeURIComponent(this.guide.name)}/said?last=${LATELY}`);
+      await this.choices.give(said.map(({ task }) => task), classes_mark);
       const known = new Set(this.history.map((each) => each.task.key));
       const unsent = this.outbox.keys();
       said.reverse();
@@ -300,12 +305,6 @@ function inWords(truth) {
   } catch {
     return truth;
   }
-}
-
-function keyOf(classes, place) {
-  const single = classes.every((name) => /^[0-9a-z]$/.test(name));
-  if (single) return classes[place];
-  return classes.length <= 10 ? "1234567890"[place] : null;
 }
 
 const page = new Page(JSON.parse(byId("main").dataset.begin));
