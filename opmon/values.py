@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import re
 import unicodedata
+from collections.abc import Mapping
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any
@@ -17,7 +18,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from opmon.errors import InputError
+from opmon.types import Json
 
+_EXACT = 2**53 - 1
+"""Up to here each whole number is told from the next one where all numbers are fractions, as in a browser."""
 _WHOLE = re.compile(r"(-?(?:0|[1-9][0-9]*))\.0*")
 
 
@@ -57,6 +61,19 @@ def canonical_number(value: Any) -> str:
     if not math.isfinite(number):
         raise InputError(f"a number must be finite; got {value!r}")
     return repr(number + 0.0).removesuffix(".0")
+
+
+def as_browsers_read(value: Json) -> Json:
+    """A value of JSON with the whole numbers as text that a browser would read with other digits, such as ids.
+
+    >>> as_browsers_read({"user": 1152921504606846977, "ages": [3, 2**53], "is": True})
+    {'user': '1152921504606846977', 'ages': [3, '9007199254740992'], 'is': True}
+    """
+    if isinstance(value, Mapping):
+        return {name: as_browsers_read(inner) for name, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [as_browsers_read(inner) for inner in value]
+    return str(value) if isinstance(value, int) and abs(value) > _EXACT else value
 
 
 def canonical_classes(values: NDArray[Any]) -> NDArray[np.str_]:

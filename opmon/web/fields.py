@@ -11,6 +11,7 @@ from pydantic import JsonValue
 from opmon.config import MonitorSettings
 from opmon.store import attachments
 from opmon.types import Json
+from opmon.values import as_browsers_read
 from opmon.web.api.models import FieldOut
 from opmon.web.root import under
 from opmon.web.shown import Shown, parts_of
@@ -25,7 +26,8 @@ def _field(part: Shown, key: str) -> FieldOut:
     if part.kind == "picture":
         url = _address(key, part.name, attachments.field_of(part.value))
         return FieldOut(name=part.name, kind="picture", url=url, is_output=part.is_output)
-    return FieldOut(name=part.name, kind=part.kind, value=cast(JsonValue, part.value), is_output=part.is_output)
+    value = cast(JsonValue, as_browsers_read(part.value))
+    return FieldOut(name=part.name, kind=part.kind, value=value, is_output=part.is_output)
 
 
 def _address(key: str, name: str, attached: str | None) -> str:

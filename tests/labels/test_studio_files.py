@@ -52,6 +52,13 @@ def annotation(choice: object, by: object = 3, at: str = "2026-03-02T10:00:00.5Z
     return {"result": result, "completed_by": by, "was_cancelled": False, "updated_at": at, "lead_time": 2.5, **more}
 
 
+def test_an_id_that_a_browser_would_change_is_text_in_the_row() -> None:
+    payload = {"user": 2**60 + 1, "age": 3}
+    shown = layout_of([payload], Guide())
+    data = task_form(Task(1, "pets", 4, "a-1", payload, "t1-abc"), payload, shown)["data"]
+    assert data["row"] == {"user": "1152921504606846977", "age": 3}  # type: ignore[index,call-overload]
+
+
 def test_a_task_has_its_picture_its_row_and_its_key(tmp_path: Path) -> None:
     first, second = json.loads(exported(tmp_path, {}).read_text())
     assert content_of(first["data"]["picture"]) == (PNG, "png")

@@ -124,6 +124,7 @@ ROWS = np.arange(64.0).reshape(8, 8)
         ({"image": {"column": "x"}}, None, "value"),
         ({}, "a longer text " * 10, "text"),
         ({}, "a word", "value"),
+        ({}, 2**53 - 1, "value"),
     ],
 )
 def test_parts_of_inputs_are_shown_as_what_they_are(
@@ -143,3 +144,20 @@ def test_parts_of_inputs_are_shown_as_what_they_are(
             assert answer.headers["content-type"] in ("image/png", "image/jpeg"), answer.text
         else:
             assert field["value"] == cell
+
+
+def test_ids_that_browsers_would_change_are_told_as_text(sqlite: str, tmp_path: Path) -> None:
+    """Of 1152921504606846977 they show 1152921504606847000, which may be another customer."""
+    world = World.of(sqlite, tmp_path, {"m": monitor(classes=["a", "b"])})
+    world.ask("m", [{"user": 2**60 + 1, "least": -(2**53), "baskets": [3, {"order": 2**53}]}])
+    with (
+        world.served() as server,
+        httpx.Client(base_url=server.url, headers={"opmon-annotator": "ann"}, verify=False) as ann,
+    ):
+        (task,) = taken(ann, name="m")
+    shown = {field["name"]: field["value"] for field in task["fields"]}  # type: ignore[attr-defined]
+    assert shown == {
+        "user": "1152921504606846977",
+        "least": "-9007199254740992",
+        "baskets": [3, {"order": "9007199254740992"}],
+    }

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from opmon.labels.rows import as_json
 from opmon.labels.studio.pictures import address_of, is_picture
 from opmon.types import Guide, Json, Task
+from opmon.values import as_browsers_read
 
 KEY = "opmon"
 """Under this name ``data`` holds the task's key, and ``meta`` all that is known of it."""
@@ -86,7 +87,7 @@ def task_form(
         output = payload.get(layout.output)
         data["output"] = output if isinstance(output, str) else json.dumps(output, ensure_ascii=False, indent=2)
     shown = (*layout.pictures, layout.text, layout.output)
-    rest = {name: _cell(value) for name, value in payload.items() if name not in shown}
+    rest = {name: _cell(as_browsers_read(value)) for name, value in payload.items() if name not in shown}
     lines = "lines" in layout.shown
     data["lines"] = "\n".join(f"{name}: {value}" for name, value in rest.items()) if lines else ""
     data["row"] = {} if lines else dict(rest)

@@ -111,7 +111,10 @@ class FieldOut(BaseModel):
 
     name: str
     kind: Literal["picture", "text", "value"]
-    value: JsonValue = Field(default=None, description="of a text or value")
+    value: JsonValue = Field(
+        default=None,
+        description="of a text or value; whole numbers from 2**53 on are text, for browsers would change their digits",
+    )
     url: str | None = Field(default=None, description="of a picture")
     is_output: bool = Field(default=False, description="whether it is the model's output, which is judged")
 
