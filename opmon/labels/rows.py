@@ -8,7 +8,7 @@ import math
 import unicodedata
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import NamedTuple
 
 from opmon.replies import is_blank, is_nan
@@ -239,12 +239,24 @@ def _seconds(value: object) -> float | None:
 def _at(value: object) -> datetime | None:
     if value is None or _empty(value):
         return None
-    try:
-        moment = datetime.fromisoformat(value.strip() if isinstance(value, str) else "")
-    except ValueError:
-        moment = None
+    moment = moment_in(value.strip()) if isinstance(value, str) else None
     if moment is None or moment.tzinfo is None:
         raise RowError(f"at must be a time with its zone, such as 2026-11-18T08:00:00Z; got {_shown(value)}")
+    return moment
+
+
+def moment_in(text: str) -> datetime | None:
+    """The moment that a text says; None where it says none, or one that has no time of day in UTC.
+
+    >>> moment_in("0001-01-01T00:00:00+05:00"), moment_in("soon"), moment_in("2026-11-18T08:00:00Z").hour
+    (None, None, 8)
+    """
+    try:
+        moment = datetime.fromisoformat(text)
+        if moment.tzinfo is not None:
+            moment.astimezone(UTC)
+    except (ValueError, OverflowError):
+        return None
     return moment
 
 

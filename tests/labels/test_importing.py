@@ -39,3 +39,15 @@ def test_where_no_class_is_called_so_it_is_a_row_without_an_answer(sqlite: str) 
 def test_where_nobody_names_the_classes_it_is_told(sqlite: str) -> None:
     with pytest.raises(InputError, match=UNNAMED):
         imported(open_store(sqlite), ["nan", "7"], None)
+
+
+@pytest.mark.parametrize("at", ["0001-01-01T00:00:00+05:00", "9999-12-31T23:59:59-05:00"])
+def test_a_time_at_the_end_of_all_times_is_refused_like_any_wrong_one(sqlite: str, at: str) -> None:
+    """Programs write the first moment of all, in their own zone, where they know none."""
+    store = open_store(sqlite)
+    open_round(store, asked(2))
+    rows = f"monitor,input_id,label,at\ndigits,input-0,7,{at}\ndigits,input-1,7,2026-03-01T11:00:00Z\n"
+    with pytest.raises(InputError, match="line 2 at must be a time with its zone"):
+        read_labels(io.StringIO(rows), "csv")
+    found = import_file(store, read_labels(io.StringIO(rows), "csv", partial=True), "labels.csv", NOW, partial=True)
+    assert (found.new, [each.line for each in found.refused]) == (1, [2])

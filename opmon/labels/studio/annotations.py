@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from opmon.labels.rows import RowError, as_truth
+from opmon.labels.rows import RowError, as_truth, moment_in
 from opmon.labels.studio.configuration import ANSWERS, NONE
 from opmon.types import Json
 
@@ -80,8 +80,7 @@ def _by(value: Json) -> int | str:
 
 
 def _moment(value: Json) -> datetime:
-    try:
-        at = datetime.fromisoformat(value if isinstance(value, str) else "")
-    except ValueError:
-        raise RowError(f"has no time of its answer; got {str(value)[:40]!r}") from None
+    at = moment_in(value) if isinstance(value, str) else None
+    if at is None:
+        raise RowError(f"has no time of its answer; got {str(value)[:40]!r}")
     return at if at.tzinfo is not None else at.replace(tzinfo=UTC)
