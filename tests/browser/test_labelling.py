@@ -356,7 +356,7 @@ def test_a_page_that_stays_open_has_the_classes_of_each_round(world: World, labe
     page.evaluate("dispatchEvent(new Event('online'))")  # else it looks after some seconds
     page.wait_for_selector("#task:not([hidden])")
     assert shown.all_inner_texts() == ["cat", "cow", "dog"]
-    assert "others than those of the task before" in page.inner_text("#notice")
+    assert "has other classes than the one before" in page.inner_text("#notice")
     page.keyboard.press("u")
     assert shown.all_inner_texts() == ["cat", "dog"]
     pressed(page, "Escape")

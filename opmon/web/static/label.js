@@ -20,7 +20,7 @@ import { Written } from "./written.js";
 const LONGEST_SECONDS = 600; // a task that lay open for longer was left alone, not thought about
 const LATELY = 20;
 const OTHERS = "Others have the tasks that are left. What they leave comes by itself.";
-const OTHER_CLASSES = "The classes are others than those of the task before: look at them, and at their keys.";
+const OTHER_CLASSES = "This task has other classes than the one before: check them, and their keys.";
 const ELSEWHERE = "The tasks that are left were handed out: to others here, or to this monitor's label provider, such as a folder of files or another labelling tool. They are answered there.";
 
 class Page {
