@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import functools
+import math
+from collections import defaultdict
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +23,7 @@ def clipped(images: Array) -> Images:
     return np.asarray(np.clip(images, 0, 1), np.float32)
 
 
+_MOST_PIXELS = 1 << 16
 _KEPT: dict[tuple[str, tuple[int, ...]], NDArray[np.float32]] = {}
 _MOST_KEPT, _MOST_NUMBERS = 8, 2_000_000
 
@@ -74,10 +78,15 @@ def mapped_by(images: Images, choices: NDArray[np.int64], operators: dict[int, s
     return result
 
 
-@functools.lru_cache(maxsize=256)
 def affine(height: int, width: int, matrix: tuple[float, float, float, float]) -> sparse.csr_array:
     """The operator that shows at each pixel (x, y) from the centre the bilinear value at ``matrix @ (x, y)``; black
-    outside the image."""
+    outside the image. Those of small images are kept: of one of a million pixels an operator takes 50 MB."""
+    made = _affine if height * width <= _MOST_PIXELS else _affine.__wrapped__
+    return made(height, width, matrix)
+
+
+@functools.lru_cache(maxsize=64)
+def _affine(height: int, width: int, matrix: tuple[float, float, float, float]) -> sparse.csr_array:
     y, x = np.mgrid[0:height, 0:width].astype(np.float64)
     x, y = x - (width - 1) / 2, y - (height - 1) / 2
     a, b, c, d = matrix
@@ -87,21 +96,33 @@ def affine(height: int, width: int, matrix: tuple[float, float, float, float]) -
 
 
 @functools.lru_cache(maxsize=256)
-def line_blur(height: int, width: int, length: float, angle: float) -> sparse.csr_array:
-    """The operator that averages along a line of this length (pixels) and angle (radians), edges repeated."""
-    count = max(2, 2 * int(np.ceil(length)) + 1)
-    offsets = np.linspace(-length / 2, length / 2, count)
-    y, x = (grid.ravel().astype(np.float64) for grid in np.mgrid[0:height, 0:width])
-    total = sum(
-        _bilinear(
-            np.clip(x + offset * np.cos(angle), 0, width - 1),
-            np.clip(y + offset * np.sin(angle), 0, height - 1),
-            height,
-            width,
-        )
-        for offset in offsets
-    )
-    return (total / count).tocsr().astype(np.float32)
+def line(length: float, angle: float) -> tuple[tuple[int, int, float], ...]:
+    """A line of this length (pixels) and angle (radians) about a pixel: the pixels on it, each as (down, right, its
+    share), bilinear."""
+    points = np.linspace(-length / 2, length / 2, max(2, 2 * int(np.ceil(length)) + 1))
+    shares: defaultdict[tuple[int, int], float] = defaultdict(float)
+    for point in points.tolist():
+        right, down = point * math.cos(angle), point * math.sin(angle)
+        left, top = math.floor(right), math.floor(down)
+        for dx, dy in ((0, 0), (0, 1), (1, 0), (1, 1)):
+            share = abs(1 - dx - (right - left)) * abs(1 - dy - (down - top))
+            shares[top + dy, left + dx] += share / len(points)
+    return tuple((down, right, share) for (down, right), share in shares.items() if share > 1e-9)
+
+
+def averaged(images: Images, steps: Sequence[tuple[int, int, float]]) -> Images:
+    """The mean over the pixels that lie so many (down, right) of each, by their shares; edges repeated.
+
+    The images are moved as a whole: an operator for it would have a number for each pixel and each step.
+    """
+    height, width = images.shape[1:3]
+    far = max(max(abs(down), abs(right)) for down, right, _ in steps)
+    padded = np.pad(images, ((0, 0), (far, far), (far, far), (0, 0)), mode="edge")
+    result = np.zeros(images.shape, np.float32)
+    for down, right, share in steps:
+        y, x = far + down, far + right
+        result += np.float32(share) * padded[:, y : y + height, x : x + width]
+    return result
 
 
 @functools.lru_cache(maxsize=256)

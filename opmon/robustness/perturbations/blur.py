@@ -10,9 +10,9 @@ import numpy as np
 
 from opmon.abc import Perturbation
 from opmon.robustness.perturbations._images import (
+    averaged,
     gaussian_matrix,
-    line_blur,
-    mapped_by,
+    line,
     resolution_matrix,
     separable,
     side_ratio,
@@ -60,11 +60,11 @@ class MotionBlur(Perturbation):
     def apply(self, inputs: Images, severity: int, rng: np.random.Generator) -> Images:
         length = parameter(self.lengths, severity, "motion-blur") * max(side_ratio(inputs), 0.25)
         choices = rng.integers(0, 16, len(inputs))
-        height, width = inputs.shape[1:3]
-        operators = {
-            int(c): line_blur(height, width, length, math.pi / 4 * (2 * int(c) / 15 - 1)) for c in np.unique(choices)
-        }
-        return mapped_by(inputs, choices, operators)
+        blurred = np.empty_like(inputs)
+        for choice in np.unique(choices).tolist():
+            chosen = choices == choice
+            blurred[chosen] = averaged(inputs[chosen], line(length, math.pi / 4 * (2 * choice / 15 - 1)))
+        return blurred
 
 
 @dataclass(frozen=True)
