@@ -56,10 +56,10 @@ class Pictures:
             images = inputs.reshape(-1, self.channels, self.height, self.width).transpose(0, 2, 3, 1)
         else:
             images = inputs.reshape(-1, self.height, self.width, self.channels)
-        if (self.black, self.white) == (0, 1):
-            return np.ascontiguousarray(images, np.float32)
-        black, width = self._range
-        return np.ascontiguousarray((images.astype(np.float32) - black) / width)
+        if (self.black, self.white) != (0, 1):
+            black, width = self._range
+            images = (images.astype(np.float32) - black) / width
+        return np.ascontiguousarray(np.clip(images, 0, 1), np.float32)  # rounding leaves black a little below 0
 
     def decode(self, inputs: Images) -> Array:
         values = inputs

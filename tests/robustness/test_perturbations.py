@@ -185,6 +185,22 @@ def test_broken_function(path: str) -> None:
         plugins.make("perturbation", "function", {"path": path})
 
 
+@pytest.mark.parametrize(("mean", "std"), [(0.1307, 0.3081), (0.4914, 0.2470), (0.4465, 0.2616)])
+def test_normalised_pictures_lie_between_black_and_white(mean: float, std: float) -> None:
+    """As MNIST and CIFAR-10 are: rounding leaves black below 0, and there are no fewer photons than none."""
+    pixels = np.arange(256, dtype=np.float32).reshape(1, 16, 16, 1) * np.float32(1 / 255)
+    inputs = (pixels - np.float32(mean)) / np.float32(std)
+    codec = Pictures(16, 16, 1, black=-mean / std, white=(1 - mean) / std, shape=(16, 16, 1), steps=255)
+    encoded = codec.encode(inputs)
+    assert encoded.min() == 0
+    assert encoded.max() == pytest.approx(1, abs=1e-6)
+    assert encoded.max() <= 1
+    assert np.allclose(codec.decode(encoded), inputs, atol=1e-6)
+    for severity in range(1, 6):
+        assert np.isfinite(apply("image.shot-noise", encoded, severity)).all()
+        assert np.isfinite(apply("image.shot-noise", encoded - 0.1, severity)).all(), "as a function of one's own may"
+
+
 @pytest.mark.parametrize(
     ("shape", "dtype"), [((5, 28, 28), np.uint8), ((5, 1, 28, 28), np.float32), ((5, 784), np.float64),
                          ((5, 32, 32, 3), np.uint8), ((5, 3, 20, 30), np.float32)], ids=str

@@ -47,4 +47,4 @@ class ShotNoise(Perturbation):
             noise = normals(rng, inputs.shape) * np.sqrt(np.maximum(inputs, 0) / np.float32(photons))
             noise += inputs
             return np.clip(noise, 0, 1, out=noise)
-        return clipped(rng.poisson(inputs * photons) / photons)
+        return clipped(rng.poisson(np.maximum(inputs, 0) * photons) / photons)
