@@ -92,7 +92,7 @@ class CheckpointFile:
                     return None
                 half = float(stored["half_width"]) if "half_width" in stored.files else None
                 return Checkpoint(_measured(stored, "done"), _measured(stored, "under_way"), half)
-        except (OSError, KeyError, ValueError, zipfile.BadZipFile):
+        except (OSError, EOFError, KeyError, ValueError, zipfile.BadZipFile):
             return None
 
 

@@ -10,9 +10,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from opmon import disk
 from opmon.adjudication import Asked
 from opmon.config.robustness import PerturbationSettings, RobustnessSettings
-from opmon.errors import InputError, OpmonError
+from opmon.errors import DatabaseUnavailable, InputError, LeaseLost, OpmonError, RegistryUnavailable, StateUnavailable
 from opmon.reports.robustness import robustness_metrics, robustness_report, robustness_summary
 from opmon.reports.robustness_examples import packed as packed_examples
 from opmon.reports.robustness_files import packed
@@ -38,6 +39,7 @@ from opmon.types import Document
 log = logging.getLogger(__name__)
 
 _LONGEST = 300
+_NO_FAULT = (LeaseLost, DatabaseUnavailable, RegistryUnavailable, StateUnavailable)
 
 
 @dataclass(frozen=True)
@@ -54,15 +56,20 @@ class Labelled:
 def map_round(work: Toolbox, round_: Round, folder: Path) -> Tomography | None:
     """The tomography that is due with this round, with its report in ``folder``; None where none is.
 
-    A fault of it never keeps a round from closing: it is logged, and the next one is due as usual.
+    A fault of it never keeps a round from closing: it is logged, and the next one is due as usual. Where something does
+    not answer for a while, the round is tried again, and the tomography goes on where it was.
     """
     settings = work.settings.robustness
     if settings is None or round_.number % settings.every:
         return None
     try:
         return _map(work, round_, settings, folder)
-    except OpmonError as exc:
-        log.warning("round %d of %s has no tomography: %s", round_.number, work.name, exc)
+    except Exception as exc:  # the data, the model and the perturbations may be anybody's
+        if isinstance(exc, _NO_FAULT) or disk.trouble(exc, work.folder) is not None:
+            raise
+        known = isinstance(exc, OpmonError)
+        why = exc if known else f"{type(exc).__name__}: {exc}"
+        log.warning("round %d of %s has no tomography: %s", round_.number, work.name, why, exc_info=not known)
         shutil.rmtree(folder, ignore_errors=True)
         return None
 
