@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -27,6 +27,17 @@ def joined(tables: Sequence[pa.Table]) -> pa.Table:
     return pa.concat_tables(tables, promote_options="permissive")
 
 
+def of_rows(rows: Sequence[Mapping[str, object]]) -> pa.RecordBatch:
+    """Rows as columns, also where a log has had other types in the meantime: a column whose values have nothing in
+    common becomes text.
+
+    >>> of_rows([{"zip": 2139, "hash": 2**63}, {"zip": "SW1A", "hash": 1}]).to_pydict()
+    {'zip': ['2139', 'SW1A'], 'hash': [9223372036854775808, 1]}
+    """
+    names = list(dict.fromkeys(name for row in rows for name in row))
+    return pa.RecordBatch.from_arrays([_of_cells([row.get(name) for row in rows]) for name in names], names)
+
+
 def as_text(column: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:
     """Values as text, lists and the like as JSON."""
     if pa.types.is_dictionary(column.type):
@@ -38,6 +49,17 @@ def as_text(column: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:
         return pc.cast(column, pa.string())
     except _MISFITS:  # bytes that are no text
         return pa.array([None if value is None else str(value) for value in column.to_pylist()], pa.string())
+
+
+def _of_cells(cells: Sequence[object]) -> pa.Array:
+    whole = all(cell is None or type(cell) is int for cell in cells)
+    for kind in (None, pa.uint64())[: 1 + whole]:  # of whole numbers from 2⁶³ on none is found
+        try:
+            return pa.array(cells, kind)
+        except (*_MISFITS, OverflowError):
+            continue
+    texts = [cell if cell is None or isinstance(cell, str) else json.dumps(cell, default=str) for cell in cells]
+    return pa.array(texts, pa.string())
 
 
 def _fits(tables: Sequence[pa.Table], name: str) -> bool:

@@ -23,6 +23,7 @@ from opmon.scoring.inputs.tensors import Fed
 from opmon.scoring.scorer import Scorer
 from opmon.stages.models import answering
 from opmon.stages.tomography_truth import labelled, names_of
+from opmon.tables import of_rows
 from opmon.types import Array, Batch, Document
 
 
@@ -82,7 +83,7 @@ def prepared(
 
     ``truth`` None at a place: no label. ``traced`` gives the last hidden layer, for the quality of pictures.
     """
-    batch = pa.RecordBatch.from_pylist([dict(row) for row in rows])
+    batch = of_rows(rows)
     fed = _answered(scorer, batch, scorer.tensors(batch))
     own = settings.relation == "own"
     kept, known = (np.arange(len(fed.rows)), None) if own else labelled(scorer, fed.rows, truth)

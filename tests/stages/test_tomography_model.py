@@ -58,3 +58,14 @@ def test_what_a_model_takes_may_be_missing(scorer: Scorer, missing: dict[str, An
     share = run(scorer, missing).share
     assert share[0] == 1
     assert 0.4 < share[-1] < 1
+
+
+def test_what_a_log_holds_beside_may_be_of_several_kinds(scorer: Scorer) -> None:
+    """The rows are of several rounds: a column may have held numbers in one, and words in another."""
+    same = {"income": 1.0, "zip": 2139}
+    rows: list[dict[str, Any]] = [{**same, "age": 30 + row, "hash": 2**63 + row} for row in range(6)]
+    rows[3] |= {"income": "2.5", "zip": "SW1A", "note": [1]}
+    settings = RobustnessSettings(kind="table", perturbations=["noise"], quality=False, relation="own")
+    ready = prepared(scorer, settings, rows, [None] * 6, None)
+    assert ready.left_out == 0
+    assert ready.evaluation.inputs.tolist() == [[2.5 if row == 3 else 1.0, 30 + row] for row in range(6)]
