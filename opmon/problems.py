@@ -17,6 +17,8 @@ from opmon.scales import score_of
 
 Problem = Literal["classification", "regression", "multilabel", "judged"]
 PROBLEMS: tuple[Problem, ...] = ("classification", "regression", "multilabel", "judged")
+_ROUNDING = 2.0**-23
+"""What single precision, in which most models answer, may add to a number, as a share of it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,3 +91,15 @@ def is_binary(outcomes: NDArray[np.float64], problem: Problem | None = None) -> 
     """
     known = None if problem is None else _TRAITS[problem].right_or_wrong
     return bool(np.isin(outcomes, (0.0, 1.0)).all()) if known is None else known
+
+
+def near_enough(truth: NDArray[np.float64], predicted: NDArray[np.float64], tolerance: float) -> NDArray[np.bool_]:
+    """Which numbers are off by no more than a tolerance, as people reckon: hardly a decimal fraction is stored as it is
+    written, and 1.1 − 1.0 is a little more than 0.1. What rounding may add counts for nothing, up to a thousandth of
+    the tolerance.
+
+    >>> near_enough(np.array([1.0, 1.0, 1.0]), np.array([1.1, np.float32(1.1), 1.1002]), 0.1)
+    array([ True,  True, False])
+    """
+    rounding = _ROUNDING * np.maximum(np.abs(truth), np.abs(predicted))
+    return np.asarray(np.abs(truth - predicted) <= tolerance + np.minimum(rounding, tolerance / 1000))

@@ -10,6 +10,7 @@ import numpy as np
 
 from opmon.abc import Measure, Ratio, truth_numbers
 from opmon.errors import InputError
+from opmon.problems import near_enough
 from opmon.quantities import Problem, Quantity
 from opmon.types.labelled import Labelled
 from opmon.wording import in_unit, number
@@ -38,4 +39,4 @@ class WithinTolerance(Measure):
 
     def ratio(self, rows: Labelled) -> Ratio:
         truth, predicted = truth_numbers(rows)
-        return Ratio((np.abs(truth - predicted) <= self.tolerance).astype(np.float64), np.ones(len(rows)))
+        return Ratio(near_enough(truth, predicted, self.tolerance).astype(np.float64), np.ones(len(rows)))

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from opmon.errors import InputError, ModelError
-from opmon.problems import traits
+from opmon.problems import near_enough, traits
 from opmon.types import Array, Problem
 
 Model = Callable[[Array], Array]
@@ -76,10 +76,10 @@ def judged(answers: Array, truth: Array, evaluation: Evaluation) -> Judged:
     if len(answers) != len(truth):
         raise ModelError(f"the model gave {len(answers)} answers to {len(truth)} inputs; it must give one for each")
     if traits(evaluation.problem).of_numbers:
-        error = answers.reshape(len(answers), -1)[:, 0].astype(np.float64) - truth.astype(np.float64)
-        tolerance = float(evaluation.tolerance or 0)
+        said, true = answers.reshape(len(answers), -1)[:, 0].astype(np.float64), truth.astype(np.float64)
+        error, tolerance = said - true, float(evaluation.tolerance or 0)
         margin = np.where(np.isfinite(error), np.clip(4 - 4 * np.abs(error) / tolerance, -20, 4), -20)
-        return Judged(np.abs(error) <= tolerance, margin.astype(np.float32))
+        return Judged(near_enough(true, said, tolerance), margin.astype(np.float32))
     if answers.ndim == 1:
         return Judged(np.asarray(answers == truth), None)
     return _by_scores(answers, truth)

@@ -13,6 +13,8 @@ from opmon.types import Sample
 
 LARGEST = 0.1
 """Of a regression without a tolerance, so large a share of the answered inputs has the largest errors."""
+ROUNDING = 1e-6
+"""An error that is so little above the tolerance is at it: numbers are rounded where they are stored."""
 LOW = 0.5
 """A score that lacks more than this of 1 is low."""
 
@@ -34,7 +36,7 @@ def _least(losses: NDArray[np.float64], plan: RoundPlan) -> float:
     if traits(plan.problem).is_share:
         return 0.0 if is_binary(losses, plan.problem) else (plan.tolerance or LOW) + 1e-9
     if plan.tolerance is not None:
-        return plan.tolerance**2 * (1 + 1e-12)
+        return (plan.tolerance * (1 + ROUNDING)) ** 2
     wrong = np.sort(losses[losses > 0])
     listed = math.ceil(LARGEST * len(losses))
     if len(wrong) <= listed:

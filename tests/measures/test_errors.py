@@ -91,6 +91,18 @@ def test_the_share_within_a_tolerance_is_a_share_of_inputs() -> None:
     assert found.method == "srs/mid-p"
 
 
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("tolerance", [0.1, 0.05])
+def test_an_error_of_just_the_tolerance_is_near_enough(tolerance: float, dtype: type) -> None:
+    """Labels and answers have a digit or two behind the point; no difference of them is just a tenth."""
+    truth = np.round(np.arange(1, 1001) * tolerance, 2)
+    at, beyond = (np.round(truth + steps * tolerance, 2).astype(dtype).astype(np.float64) for steps in (1, 2))
+    one = measure("within_tolerance", tolerance=tolerance)
+    assert one.value(predicted(truth, at), np.ones(1000)) == 1
+    assert one.value(predicted(truth, beyond), np.ones(1000)) == 0
+    assert one.value(predicted(1e6 + truth, 1e6 + truth + 1.01 * tolerance), np.ones(1000)) == 0
+
+
 def test_truths_of_zero_are_left_out_of_percentages_and_told() -> None:
     rows = predicted([0.0, 0.0, *TRUTH], [1.0, 2.0, *SAID])
     found = estimate(rows, measure("mean_absolute_percentage_error"))

@@ -29,6 +29,8 @@ def test_largest_errors_that_are_all_as_large_are_not_left_out() -> None:
 
 def test_errors_beyond_the_tolerance_are_failures_and_those_at_it_are_none() -> None:
     assert failed([0.0, 1.44, 1.45, 9.0, np.nan], problem="regression", tolerance=1.2) == [2, 3]
+    at = [(5000.3 - 5000.2) ** 2, (float(np.float32(1.1)) - 1.0) ** 2]  # a little more than a tenth, as it is stored
+    assert failed([*at, 0.1001**2], problem="regression", tolerance=0.1) == [2]
 
 
 @pytest.mark.parametrize(("tolerance", "found"), [(None, [3]), (0.3, [2, 3]), (0.9, [])])
