@@ -87,14 +87,29 @@ def comparable(before: Series, after: Series) -> Sides:
 def _numerical(before: Series, after: Series) -> Sides:
     """Without infinities; to nine digits, because a constant with rounding errors has too small a range to bin.
 
-    Evidently's normed distance takes no deviation below 0.001 for real, so small numbers are multiplied up.
+    These are digits of a usual value: beside 10¹² all that lies between 0 and 500 would be the same. Evidently's normed
+    distance takes no deviation below 0.001 for real, so small numbers are multiplied up.
     """
     before, after = (side.where(side.abs() < math.inf) for side in (before, after))
-    scale = max(float(before.abs().max()), float(after.abs().max())) or 1.0
-    deviation = float((before / scale).std()) * scale
+    largest = max(float(before.abs().max()), float(after.abs().max())) or 1.0
+    deviation = float((before / largest).std()) * largest
     power = min(300, math.ceil(-math.log10(deviation))) if 0 < deviation < SMALL else 0
-    before, after = ((side / scale).round(9) * (scale * 10.0**power) for side in (before, after))
+    usual = _usual(before, after)
+    before, after = (_rounded(side, usual) * 10.0**power for side in (before, after))
     return Sides("numerical", before, after, power)
+
+
+def _usual(before: Series, after: Series) -> float:
+    """The size of a usual value: the median of those that are not 0."""
+    import pandas as pd
+
+    sizes = pd.concat([before, after]).abs()
+    return float(sizes[sizes > 0].median()) if (sizes > 0).any() else 1.0
+
+
+def _rounded(side: Series, usual: float) -> Series:
+    """To nine digits of a usual value; one that is many times as large has no more than these anyway."""
+    return side.where(side.abs() > 1e6 * usual, (side / usual).round(9) * usual)
 
 
 def _categorical(before: Series, after: Series) -> Sides:

@@ -118,6 +118,19 @@ def test_small_numbers_drift_as_large_ones_do(tmp_path: Path, rng: np.random.Gen
     assert compare({"x": before}, {"x": before + 2e-6}, tmp_path).drifted == ("x",)
 
 
+@pytest.mark.parametrize(("wild", "unit"), [(1e12, 1.0), (-3.4028235e38, 1.0), (-(2.0**63), 1e3), (2.0**32 - 1, 1e-3)])
+def test_one_wild_number_hides_no_drift(tmp_path: Path, rng: np.random.Generator, wild: float, unit: float) -> None:
+    """What stands for a missing value in some systems, or the number of milliseconds in a column of rates."""
+    before, moved = (np.append(rng.normal(mean, 10, N - 1) * unit, wild) for mean in (50, 90))
+    assert compare({"x": before}, {"x": before[::-1]}, tmp_path).drifted == ()
+    assert compare({"x": before}, {"x": moved}, tmp_path).drifted == ("x",)
+
+
+def test_errors_of_rounding_are_no_drift(tmp_path: Path) -> None:
+    before, after = ([zero, 1.0] * (N // 2) for zero in (0.0, 0.1 + 0.2 - 0.3))
+    assert compare({"x": before}, {"x": after}, tmp_path).drifted == ()
+
+
 def test_one_new_word_is_no_drift_but_many_are(tmp_path: Path, rng: np.random.Generator) -> None:
     words = list(rng.choice(["x", "y"], N))
     assert compare({"w": words}, {"w": ["typo", *words[1:]]}, tmp_path).drifted == ()
