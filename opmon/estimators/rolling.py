@@ -77,7 +77,7 @@ def combine(estimates: Sequence[Estimate], tallies: Sequence[Tally | None] | Non
         high=max(high, value),
         n=n,
         frame_size=N,
-        response=sum(e.response * e.n for e in estimates) / n if n else 0.0,
+        response=sum(e.answers for e in estimates) / n if n else 0.0,
         method=f"rolling over {counted(len(estimates), 'round')}",
         level=estimates[0].level,
         quantity=estimates[0].quantity,
@@ -155,7 +155,7 @@ def _worth(estimate: Estimate) -> float:
     root = math.sqrt(b * b + (1 - 4 * square) * square)
     u = 2 * square / (b + root) if b > 0 else (root - b) / (0.5 - 2 * square)
     m = z2 / u
-    heard = estimate.n * estimate.response
+    heard = estimate.answers
     if heard == 0 or heard * q >= FEW_FAILURES:
         return m
     return min(m, effective_size(min(heard, estimate.frame_size), estimate.frame_size))

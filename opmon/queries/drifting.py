@@ -71,7 +71,7 @@ def _before(connection: Connection, monitor: str, final: Revision) -> list[Revis
 
 def _interval(estimate: Estimate) -> Interval:
     known = Interval(estimate.value, estimate.low, estimate.high)
-    return _by_chance(known, estimate.frame_size, estimate.n * estimate.response, estimate)
+    return _by_chance(known, estimate.frame_size, estimate.answers, estimate)
 
 
 def _by_chance(known: Interval, inputs: float, answers: float, of: Estimate) -> Interval:

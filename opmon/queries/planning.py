@@ -105,20 +105,16 @@ def learned(connection: Connection, monitor: str, known: Known) -> Known:
         telling=telling_of(estimates, known.aim) if known.is_share_of_inputs else None,
         spread=None if known.is_share_of_inputs else _spread(latest.estimate, known, tally),
         tally=tally if main and tally is not None and tally.is_ratio else None,
-        labels=_answers(latest.estimate),
+        labels=round(latest.estimate.answers),
         response=_response(estimates),
         counted=latest.estimate.method == CENSUS,
         shown=None if tally is None else _shown(latest.estimate, known, tally),
     )
 
 
-def _answers(estimate: Estimate) -> int:
-    return round(estimate.n * estimate.response)
-
-
 def _response(estimates: Sequence[Estimate]) -> float:
     draws = sum(each.n for each in estimates)
-    return sum(each.n * each.response for each in estimates) / draws if draws else 1.0
+    return sum(each.answers for each in estimates) / draws if draws else 1.0
 
 
 def _tally(connection: Connection, latest: Revision) -> Tally | None:
@@ -133,7 +129,7 @@ def _spread(estimate: Estimate, known: Known, tally: Tally | None) -> float | No
 
 def _shown(estimate: Estimate, known: Known, tally: Tally) -> Shown | None:
     """How wide the interval was beside that of as many simple random draws."""
-    labels, size = _answers(estimate), estimate.frame_size
+    labels, size = round(estimate.answers), estimate.frame_size
     if not (0 < estimate.half_width < math.inf and 0 < labels < size):
         return None
     simple, gain = estimate.method.startswith("srs"), tally.gain

@@ -101,7 +101,7 @@ def _plain(estimate: Estimate, spoken: int, known: Known, tally: Tally | None) -
     else:
         value = min(max(estimate.value, 0.0), 1.0)
         answers = plan(estimate.half_width, size, accuracy=value, variables=0, level=level).plain_budget
-    answered = min(estimate.n * estimate.response / spoken, 1.0)
+    answered = min(estimate.answers / spoken, 1.0)
     return min(math.ceil(answers / answered - 1e-9), estimate.frame_size) if answered > 0 else answers
 
 

@@ -99,7 +99,7 @@ def spread_of(estimate: Estimate, aim: float, problem: Problem = "regression") -
     Of an interval of the adaptive sampler drawn at ``aim`` what the design does to it is taken out, for :func:`plan`
     puts in what another aim does.
     """
-    heard = estimate.n * estimate.response
+    heard = estimate.answers
     left = 1 - heard / estimate.frame_size
     if heard < 1 or left <= 0 or not 0 < estimate.half_width < math.inf:
         return None
@@ -110,7 +110,7 @@ def spread_of(estimate: Estimate, aim: float, problem: Problem = "regression") -
 def _full_rounds(estimates: Sequence[Estimate]) -> Iterator[tuple[Estimate, int, float]]:
     """Rounds of the adaptive sampler that were answered: with the answers, and Wilson's half-width for them."""
     for found in estimates:
-        heard = round(found.n * found.response)
+        heard = round(found.answers)
         drawn = found.method.startswith("adaptive/score") and not found.provisional
         if drawn and found.response >= ENOUGH and heard < found.frame_size:
             rate = min(max(1 - found.value, 0.0), 1.0)

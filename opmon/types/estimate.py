@@ -41,6 +41,11 @@ class Estimate:
             raise InputError(f"level must lie strictly between 0 and 1; got {self.level}")
 
     @property
+    def answers(self) -> float:
+        """How many of its draws were answered."""
+        return self.n * self.response
+
+    @property
     def counted(self) -> bool:
         """Whether it is no estimate: every input of the frame has an answer."""
         return self.n == self.frame_size and self.response == 1 and self.low == self.value == self.high
