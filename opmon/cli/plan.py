@@ -80,16 +80,13 @@ def _expected(known: Known, accuracy: float | None) -> float | None:
 
 def _wanted(known: Known, half_width: float | None) -> float:
     """The half-width asked for, or the usual one."""
-    if half_width is not None:
-        return half_width
-    if known.quantity.share:
-        return 0.03 if known.main is None else 0.05
-    if not known.expected:
+    wanted = known.usual_half_width if half_width is None else half_width
+    if wanted is None:
         raise click.UsageError(
             f"say with --half-width how narrow the interval shall be: a {known.quantity.title} has no usual one, "
             f"and no round with errors was estimated yet"
         )
-    return abs(known.expected) / 10  # a bias has two sides
+    return wanted
 
 
 def _known(path: Path | None, monitor: str | None) -> Known:

@@ -83,6 +83,16 @@ class Known:
         return "classification" if traits(self.problem).of_numbers else self.problem
 
     @property
+    def usual_half_width(self) -> float | None:
+        """What is planned for where no width is named: three points of a share, five of a main measure such as recall.
+
+        Of what is no share it is a tenth of the newest estimate, whatever its sign; None where there is none.
+        """
+        if self.quantity.share:
+            return 0.03 if self.main is None else 0.05
+        return abs(self.expected) / 10 if self.expected else None
+
+    @property
     def is_share_of_inputs(self) -> bool:
         """Whether the value alone tells how much inputs differ."""
         return self.quantity.share and self.all_or_nothing

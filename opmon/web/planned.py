@@ -13,10 +13,6 @@ from opmon.samplers.advisor import Advice, advise
 from opmon.samplers.planning import Plan, widths
 from opmon.web.site import Site
 
-_USUAL = 0.03
-"""The half-width of a share that is asked for unless another is: three points."""
-_OF_MAIN = 0.05
-"""The same of a main measure such as recall."""
 _POINTS = 40
 
 
@@ -96,13 +92,10 @@ def planned(known: Known, wish: Wish) -> Planned:
 
 
 def _half_width(known: Known, wish: Wish) -> float:
-    if wish.half_width is not None:
-        return wish.half_width
-    if known.quantity.share:
-        return _USUAL if known.main is None else _OF_MAIN
-    if not known.expected:
+    wanted = known.usual_half_width if wish.half_width is None else wish.half_width
+    if wanted is None:
         raise InputError(f"say how narrow the interval shall be: a {known.quantity.title} has no usual width")
-    return abs(known.expected) / 10  # a bias has two sides
+    return wanted
 
 
 def _budgets(found: Plan, inputs: int) -> list[int]:

@@ -4,13 +4,9 @@ import json
 from pathlib import Path
 from typing import Any
 
-import pytest
 from click.testing import CliRunner, Result
 
-from opmon.cli.plan import _wanted, plan
-from opmon.quantities import BIAS, R_SQUARED, Quantity
-from opmon.queries.planning import Known
-from opmon.web.planned import Wish, _half_width
+from opmon.cli.plan import plan
 from tests.made_once import new_opmon_database
 
 
@@ -92,9 +88,3 @@ def test_a_share_of_all_inputs_is_planned_before_the_first_round(workbench: Any,
 def test_what_cannot_be_is_said() -> None:
     assert "half-width" in str(ask("--inputs", "100", "--half-width", "-1").exception)
     assert "accuracy" in str(ask("--inputs", "100", "--accuracy", "93").exception)
-
-
-@pytest.mark.parametrize("quantity", [BIAS.measured_in("days"), R_SQUARED])
-def test_what_is_below_nothing_has_a_usual_width(quantity: Quantity) -> None:
-    known = Known(quantity, expected=-2.4)
-    assert _wanted(known, None) == _half_width(known, Wish()) == pytest.approx(0.24)

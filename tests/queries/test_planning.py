@@ -14,7 +14,7 @@ from opmon.errors import InputError
 from opmon.estimators.adaptive import AdaptiveEstimator
 from opmon.estimators.measured import measured, measured_tally
 from opmon.measures.recall import Recall
-from opmon.quantities import MAE, MEAN_SCORE, PASS_RATE, RECALL, Quantity
+from opmon.quantities import ACCURACY, BIAS, MAE, MEAN_SCORE, PASS_RATE, R_SQUARED, RECALL, Quantity
 from opmon.queries.planning import Known, budget_for, learned
 from opmon.samplers.planning import NOTHING_GAINED, Shown
 from opmon.store import revisions, rounds
@@ -62,6 +62,22 @@ def test_of_what_is_counted_no_labels_are_planned() -> None:
     ):
         with pytest.raises(InputError, match="is counted, and no label need be asked for"):
             budget_for(counted, 0.1, 1000, 0.5, 0.5)
+
+
+@pytest.mark.parametrize(
+    ("known", "width"),
+    [
+        (Known(ACCURACY, expected=0.9), 0.03),
+        (Known(RECALL, main="recall"), 0.05),
+        (Known(BIAS.measured_in("days"), "regression", expected=-2.4), 0.24),
+        (Known(R_SQUARED, "regression", expected=-2.4), 0.24),
+        (Known(MAE, "regression", expected=2.4), 0.24),
+        (Known(MAE, "regression", expected=0.0), None),
+        (Known(MAE, "regression"), None),
+    ],
+)
+def test_a_width_that_nobody_names_is_the_usual_one(known: Known, width: float | None) -> None:
+    assert known.usual_half_width == pytest.approx(width)
 
 
 def test_a_half_width_beyond_the_scale_is_refused() -> None:
