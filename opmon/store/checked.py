@@ -9,11 +9,10 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
 from opmon.adjudication import Asked
-from opmon.store.queue import asking_for_numbers, label_of
+from opmon.store.queue import as_kept_in, label_of
 from opmon.store.schema import labels, rounds, tasks
 from opmon.store.states import RoundState
 from opmon.types import Label
-from opmon.values import canonical_number
 
 LATELY = 20
 """So many rounds back: annotators learn, and others come."""
@@ -73,11 +72,11 @@ def _asked(connection: Connection, which: sa.ColumnElement[bool]) -> list[Asked]
     """These tasks with their labels, without what annotators saw."""
     columns = (tasks.c.id, tasks.c.round_id, tasks.c.position, tasks.c.input_id, tasks.c.prediction, tasks.c.gold)
     found = connection.execute(sa.select(*columns).where(which).order_by(tasks.c.id)).all()
-    numbers = asking_for_numbers(connection, {row.round_id for row in found})
+    as_kept = as_kept_in(connection, {row.round_id for row in found})
     said: dict[int, list[Label]] = defaultdict(list)
     given = sa.select(labels).join(tasks, tasks.c.id == labels.c.task_id).where(which).order_by(labels.c.id)
     for row in connection.execute(given):
-        said[row.task_id].append(label_of(row, row.round_id in numbers))
+        said[row.task_id].append(label_of(row, as_kept))
     return [
         Asked(
             row.position,
@@ -87,7 +86,7 @@ def _asked(connection: Connection, which: sa.ColumnElement[bool]) -> list[Asked]
             {},
             row.id,
             tuple(said.get(row.id, ())),
-            gold=canonical_number(row.gold) if row.gold is not None and row.round_id in numbers else row.gold,
+            gold=as_kept(row.round_id, row.gold),
         )
         for row in found
     ]

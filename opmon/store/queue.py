@@ -7,9 +7,10 @@ them, and nothing is estimated from them.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
+from typing import TypeAlias
 
 import numpy as np
 import sqlalchemy as sa
@@ -46,6 +47,8 @@ __all__ = [
 
 SHOWN = "model prediction"
 """Under this name annotators see the model's answer, where they are to."""
+AsKept: TypeAlias = Callable[[int, str | None], str | None]
+"""From a round's id and an answer in it, None for a skip, to that answer as it is kept today."""
 
 
 def queue(connection: Connection, monitor: str, round_id: int, wave: int, new: Sequence[Asked], at: datetime) -> None:
@@ -138,9 +141,9 @@ def answers(connection: Connection, round_id: int, first: int | None = None, *, 
     without ``payloads`` the inputs themselves, which may be large, are left out."""
     said: dict[int, list[Label]] = defaultdict(list)
     given = sa.select(labels).where(_of_drawn(round_id)).order_by(labels.c.id).limit(first)
-    in_numbers = round_id in asking_for_numbers(connection, [round_id])
+    as_kept = as_kept_in(connection, [round_id])
     for row in connection.execute(given):
-        said[row.task_id].append(label_of(row, in_numbers))
+        said[row.task_id].append(label_of(row, as_kept))
     columns = [column for column in tasks.c if payloads or column is not tasks.c.payload]
     query = sa.select(*columns).where(tasks.c.round_id == round_id, tasks.c.gold.is_(None)).order_by(tasks.c.position)
     return [
@@ -162,16 +165,15 @@ def answers(connection: Connection, round_id: int, first: int | None = None, *, 
     ]
 
 
-def asking_for_numbers(connection: Connection, round_ids: Collection[int]) -> set[int]:
-    """Those of the rounds that ask for numbers, which were once kept as they were typed: 12 was not 12.0."""
+def as_kept_in(connection: Connection, round_ids: Collection[int]) -> AsKept:
+    """How an answer in one of these rounds is kept today: numbers were once kept as typed, so that 12 was not 12.0."""
     query = sa.select(rounds.c.id).where(rounds.c.plan["problem"].as_string().in_(OF_NUMBERS))
-    return set(connection.scalars(query.where(among(connection, rounds.c.id, sorted(round_ids)))))
+    of_numbers = set(connection.scalars(query.where(among(connection, rounds.c.id, sorted(round_ids)))))
+    return lambda round_id, said: canonical_number(said) if said is not None and round_id in of_numbers else said
 
 
-def label_of(row: Row, in_numbers: bool) -> Label:
-    """A label from its row, spelt as it would be today."""
-    truth = canonical_number(row.truth) if in_numbers and row.truth is not None else row.truth
-    return Label(row.task_id, row.annotator, truth, row.at, row.why, row.seconds)
+def label_of(row: Row, as_kept: AsKept) -> Label:
+    return Label(row.task_id, row.annotator, as_kept(row.round_id, row.truth), row.at, row.why, row.seconds)
 
 
 def payloads(connection: Connection, task_ids: Sequence[int]) -> dict[int, Mapping[str, Json]]:
