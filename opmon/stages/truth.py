@@ -168,7 +168,8 @@ def _warn(work: Toolbox, refused: Counter[str], problems: Sequence[str]) -> None
 def _by_id(found: Found) -> dict[str, list[Known]]:
     """What was said of each input, the newest last."""
     said: dict[str, list[Known]] = {}
-    for key, label, at in zip(found.ids.to_pylist(), *(each.to_pylist() for each in found.words.said), strict=True):
+    columns = (each.to_pylist() for each in (found.ids, found.words.labels, found.words.at))
+    for key, label, at in zip(*columns, strict=True):
         said.setdefault(key, []).append(Known(str(label), at))
     return said
 

@@ -13,7 +13,6 @@ from datetime import datetime
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from numpy.typing import NDArray
 
 from opmon.abc import Source
 from opmon.errors import SourceError
@@ -122,7 +121,7 @@ def read_truths(
     now: datetime,
 ) -> Found:
     """The truths of the slices; ``columns`` are those of the id, of the truth and of the time when it was known."""
-    ids, labels, at, known = [], [], [], []
+    pieces: list[pa.Table] = []
     refused: Counter[str] = Counter()
     for batch in source.read(slices, [name for name in columns if name is not None]):
         refused.update(batch.unreadable)
@@ -131,16 +130,18 @@ def read_truths(
         refused.update(wrong)
         words = vocabulary.words(values, named)
         said = pc.is_valid(words)
-        rows, is_known = batch.rows.filter(said), pc.is_valid(named).filter(said)
-        keys = _ids(column_of(rows, columns[0]), columns[0])
-        refused.update(+Counter({NO_ID: keys.filter(is_known).null_count}))
-        there = pc.is_valid(keys)
-        arrived = slices[batch.slice_index].arrived_at
-        ids.append(keys.filter(there))
-        labels.append(words.drop_null().filter(there))
-        at.append(known_at(rows, columns[2], arrived).filter(there))
-        known.append(is_known.filter(there))
-    return _found(ids, labels, at, known, Counter(bounded(refused)), now, vocabulary)
+        rows, arrived = batch.rows.filter(said), slices[batch.slice_index].arrived_at
+        piece = pa.table(
+            {
+                "id": _ids(column_of(rows, columns[0]), columns[0]),
+                "label": words.filter(said),
+                "at": known_at(rows, columns[2], arrived),
+                "known": pc.is_valid(named).filter(said),
+            }
+        )
+        refused.update(+Counter({NO_ID: piece.filter(piece["known"])["id"].null_count}))
+        pieces.append(piece.filter(pc.is_valid(piece["id"])))
+    return _found(pieces, Counter(bounded(refused)), now, vocabulary)
 
 
 def known_at(rows: pa.RecordBatch | pa.Table, name: str | None, arrived: datetime) -> pa.Array:
@@ -151,38 +152,38 @@ def known_at(rows: pa.RecordBatch | pa.Table, name: str | None, arrived: datetim
     return pc.fill_null(moments_of(column_of(rows, name), name), otherwise)
 
 
-def _found(
-    ids: list[pa.Array],
-    labels: list[pa.Array],
-    at: list[pa.Array],
-    known: list[pa.Array],
-    refused: Counter[str],
-    now: datetime,
-    vocabulary: Vocabulary,
-) -> Found:
-    if not sum(map(len, ids)):
+def _found(pieces: Sequence[pa.Table], refused: Counter[str], now: datetime, vocabulary: Vocabulary) -> Found:
+    """What rows with an ``id`` and a word as its ``label`` say; ``known``: whether this model knows the word."""
+    if not sum(piece.num_rows for piece in pieces):
         moments = pa.array([], MOMENT)
         nothing = Truths(np.empty(0, np.uint64), pa.nulls(0), moments, moments)
         return Found(nothing, nothing, pa.nulls(0), refused)
-    keys, said, since, is_known = (pa.chunked_array(each).combine_chunks() for each in (ids, labels, at, known))
-    hashes = hashes_of(keys)
-    rows = Truths(hashes, said, since, pa.repeat(pa.scalar(now, MOMENT), len(keys)))
-    own = rows.only(is_known)
-    truths = Truths.newest(own.hashes, own.labels, own.at, own.read, each_word=vocabulary.is_open)
-    words = truths
+    said = pa.concat_tables(pieces)
+    ids = column_of(said, "id")
+    hashes = hashes_of(ids)
+    said = said.append_column("hash", pa.array(hashes))
+    own = said.filter(said["known"])
+    truths = words = _newest(own, now, each_word=vocabulary.is_open)
     if vocabulary.by_model:
-        words = Truths.newest(rows.hashes, rows.labels, rows.at, rows.read, each_word=True)
+        words = _newest(said, now, each_word=True)
     order = np.argsort(hashes, kind="stable")
     first = order[np.searchsorted(hashes[order], words.hashes)]
-    if len(own):
-        refused.update(+Counter({CONTRADICTED: _contradicted(truths, own.hashes, own.labels, own.at)}))
-    return Found(truths, words, keys.take(pa.array(first)), refused, pc.max(own.at).as_py())
+    if own.num_rows:
+        refused.update(+Counter({CONTRADICTED: _contradicted(truths, own)}))
+    return Found(truths, words, ids.take(pa.array(first)), refused, pc.max(own["at"]).as_py())
 
 
-def _contradicted(truths: Truths, hashes: NDArray[np.uint64], said: pa.Array, known: pa.Array) -> int:
+def _newest(said: pa.Table, now: datetime, *, each_word: bool) -> Truths:
+    hashes, label, at = (column_of(said, name) for name in ("hash", "label", "at"))
+    read = pa.repeat(pa.scalar(now, MOMENT), said.num_rows)
+    return Truths.newest(hashes.to_numpy(), label, at, read, each_word=each_word)
+
+
+def _contradicted(truths: Truths, said: pa.Table) -> int:
     """How many rows say something else than the one that counts, without being older."""
-    places = pa.array(truths.places(hashes))
-    differs = pc.and_(pc.equal(truths.at.take(places), known), pc.not_equal(truths.labels.take(places), said))
+    hashes, label, at = (column_of(said, name) for name in ("hash", "label", "at"))
+    places = pa.array(truths.places(hashes.to_numpy()))
+    differs = pc.and_(pc.equal(truths.at.take(places), at), pc.not_equal(truths.labels.take(places), label))
     return int(pc.sum(differs).as_py())
 
 

@@ -28,11 +28,6 @@ class Truths:
     read: pa.Array
     """When it was read: what its age is counted from."""
 
-    @property
-    def said(self) -> tuple[pa.Array, pa.Array]:
-        """What they are, and since when."""
-        return self.labels, self.at
-
     def __len__(self) -> int:
         return len(self.hashes)
 
@@ -57,12 +52,6 @@ class Truths:
             last = np.append(ordered[1:] != ordered[:-1], True) if len(ordered) else np.empty(0, bool)
         kept = pa.array(order[last])
         return cls(hashes[order[last]], labels.take(kept), at.take(kept), read.take(kept))
-
-    def only(self, which: pa.Array) -> Truths:
-        """Those for which ``which`` is true."""
-        rows = np.flatnonzero(which.to_numpy(zero_copy_only=False))
-        kept = pa.array(rows)
-        return Truths(self.hashes[rows], self.labels.take(kept), self.at.take(kept), self.read.take(kept))
 
     def places(self, hashes: NDArray[np.uint64]) -> Positions:
         """The row of each of these hashes, the newest; −1 where there is none."""
