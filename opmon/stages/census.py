@@ -15,7 +15,6 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
 from opmon.config.truth import TruthSettings
 from opmon.errors import NotFoundError, OpmonError
@@ -26,14 +25,13 @@ from opmon.stages.beside import beside_frame, frame_column, frame_path, losses_o
 from opmon.stages.measures import labelled, main_of, of_all
 from opmon.stages.slicing import with_slices
 from opmon.stages.toolbox import Toolbox
-from opmon.stages.truth import kept_truths, vocabulary_of, waiting
+from opmon.stages.truth import truths_of, vocabulary_of, waiting
 from opmon.store import rounds
 from opmon.store.engine import Connection
 from opmon.store.revisions import Revision
 from opmon.store.rounds import Round
 from opmon.store.states import RoundState
 from opmon.truth.awaited import Awaited
-from opmon.truth.truths import Truths
 from opmon.types import Draw, Estimate, Floats, Sample
 from opmon.types.labelled import Labelled
 
@@ -139,7 +137,7 @@ def _has_all(work: Toolbox, round_: Round) -> bool:
         return False
     if awaited is None:
         hashes = np.sort(hashes_of(frame_column(frame_path(work, round_), "id")))
-        missing = hashes[_kept(work, round_, hashes).places(hashes) < 0]
+        missing = hashes[truths_of(work, round_, hashes).places(hashes) < 0]
         awaited = Awaited(name, missing, len(hashes), work.clock())
         waiting(work).put(awaited)
     return is_census(awaited.size, len(awaited.missing), round_.plan.problem)
@@ -160,15 +158,10 @@ def _rows(round_: Round, labels: pa.Array, said: pa.Array) -> Labelled:
     return labelled(round_, answered, truth, answers)
 
 
-def _kept(work: Toolbox, round_: Round, hashes: NDArray[np.uint64]) -> Truths:
-    """The truths of inputs, in the classes of the round."""
-    return kept_truths(work).find(hashes, vocabulary_of(work.settings, round_.classes))
-
-
 def _joined(work: Toolbox, round_: Round, path: Path) -> pa.Array:
     """The truth of each input, joined by its id; null where it has not come."""
     hashes = hashes_of(frame_column(path, "id"))
-    found = _kept(work, round_, hashes)
+    found = truths_of(work, round_, hashes)
     places = found.places(hashes)
     return found.labels.take(pa.array(np.where(places < 0, 0, places), mask=places < 0))
 

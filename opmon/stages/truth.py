@@ -9,7 +9,9 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 
+import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from opmon.abc import Source
 from opmon.config import MonitorSettings
@@ -25,6 +27,7 @@ from opmon.store.truths import Known, Read
 from opmon.truth.awaited import Waiting
 from opmon.truth.kept import REASONS, Books, Kept
 from opmon.truth.reading import Found, Vocabulary, column_of, known_at, read_truths
+from opmon.truth.truths import Truths
 from opmon.types import Slice
 from opmon.wording import told
 
@@ -79,6 +82,11 @@ def kept_truths(work: Toolbox) -> Kept:
     return Kept(work.folder / FOLDER / f"{work.name}@{hashlib.sha256(of.encode()).hexdigest()[:8]}")
 
 
+def truths_of(work: Toolbox, round_: Round, hashes: NDArray[np.uint64]) -> Truths:
+    """The truths of the inputs with these hashes, in the classes of their round."""
+    return kept_truths(work).find(hashes, vocabulary_of(work.settings, round_.classes))
+
+
 def waiting(work: Toolbox) -> Waiting:
     """The rounds whose truths are awaited."""
     return Waiting(kept_truths(work).folder / "awaited")
@@ -93,7 +101,7 @@ def truths_of_drawn(
         known = _in_the_log(work, round_, truth, rows)
         return {position: each for position, each in zip(positions, known, strict=True) if each is not None}
     hashes = hashes_of(inputs["id"].combine_chunks())
-    found = kept_truths(work).find(hashes, vocabulary_of(work.settings, round_.classes))
+    found = truths_of(work, round_, hashes)
     kept = [Known(str(label), at) for label, at in zip(found.labels.to_pylist(), found.at.to_pylist(), strict=True)]
     places = found.places(hashes).tolist()
     return {position: kept[place] for position, place in zip(positions, places, strict=True) if place >= 0}
