@@ -3,27 +3,32 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import TypeAlias
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+Column: TypeAlias = pa.Array | pa.ChunkedArray
 _MISFITS = (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError)
 
 
 def joined(tables: Sequence[pa.Table]) -> pa.Table:
-    """All rows in one table: a missing column is null, whole numbers and fractions become fractions, and a column whose
-    types have nothing in common becomes text.
+    """All rows in one table: a missing column is null, whole numbers and fractions become fractions, very large ones
+    the nearest, and a column whose types have nothing in common becomes text.
 
     >>> joined([pa.table({"zip": [2139]}), pa.table({"zip": ["SW1A"]})])["zip"].to_pylist()
     ['2139', 'SW1A']
+    >>> joined([pa.table({"x": [2**60 + 1]}), pa.table({"x": [0.5]})])["x"].to_pylist()
+    [1.152921504606847e+18, 0.5]
     """
     try:
         return pa.concat_tables(tables, promote_options="permissive")
     except _MISFITS:
         for name in dict.fromkeys(name for table in tables for name in table.column_names):
             if not _fits(tables, name):
-                tables = [_with_text(table, name) for table in tables]
+                alike = _as_fractions if _has_fractions(tables, name) else as_text
+                tables = [_with(table, name, alike) for table in tables]
     return pa.concat_tables(tables, promote_options="permissive")
 
 
@@ -38,7 +43,7 @@ def of_rows(rows: Sequence[Mapping[str, object]]) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays([_of_cells([row.get(name) for row in rows]) for name in names], names)
 
 
-def as_text(column: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:
+def as_text(column: Column) -> Column:
     """Values as text, lists and the like as JSON."""
     if pa.types.is_dictionary(column.type):
         column = column.cast(column.type.value_type)
@@ -72,6 +77,17 @@ def _fits(tables: Sequence[pa.Table], name: str) -> bool:
     return True
 
 
-def _with_text(table: pa.Table, name: str) -> pa.Table:
+def _has_fractions(tables: Sequence[pa.Table], name: str) -> bool:
+    """Whether a column holds numbers alone, and fractions among them."""
+    kinds = [table.schema.field(name).type for table in tables if name in table.column_names]
+    plain = (pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_null(kind) for kind in kinds)
+    return all(plain) and any(map(pa.types.is_floating, kinds))
+
+
+def _as_fractions(column: Column) -> Column:
+    return pc.cast(column, pa.float64(), safe=False)
+
+
+def _with(table: pa.Table, name: str, alike: Callable[[Column], Column]) -> pa.Table:
     place = table.schema.get_field_index(name)
-    return table if place < 0 else table.set_column(place, name, as_text(table[name]))
+    return table if place < 0 else table.set_column(place, name, alike(table[name]))

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, TypeAlias
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from opmon.types import Json
 
@@ -81,19 +80,6 @@ class Columns:
         if kind is Kind.NUMBER and not all(found is None or isinstance(found, int) for found in fitting):
             return pa.array([None if found is None else float(found) for found in fitting], pa.float64())
         return pa.array(fitting, _TYPES[kind])
-
-
-def joined(tables: Sequence[pa.Table]) -> pa.Table:
-    """All the rows in one table: whole numbers become fractions where others have them, very large ones the nearest."""
-    fractions = {column.name for table in tables for column in table.schema if pa.types.is_float64(column.type)}
-    return pa.concat_tables([_with_fractions(table, fractions) for table in tables], promote_options="permissive")
-
-
-def _with_fractions(table: pa.Table, names: Collection[str]) -> pa.Table:
-    for place, column in enumerate(table.schema):
-        if column.name in names and pa.types.is_integer(column.type):
-            table = table.set_column(place, column.name, pc.cast(table.column(place), pa.float64(), safe=False))
-    return table
 
 
 def _bool(value: Json) -> bool | None:

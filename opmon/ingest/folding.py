@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from opmon.ingest.columns import Columns, Kind, Row, joined
+from opmon.ingest.columns import Columns, Kind, Row
 from opmon.ingest.event import Kept
 from opmon.ingest.event import Kind as EventKind
 from opmon.ingest.journal import Journal
@@ -23,6 +23,7 @@ from opmon.private import private_folder
 from opmon.sources.ingest import LOST
 from opmon.sources.nested import as_json
 from opmon.sources.requests.payloads import rows_of
+from opmon.tables import joined
 from opmon.types import Json
 
 log = logging.getLogger(__name__)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import re
 from collections import Counter
@@ -22,6 +21,7 @@ from opmon.jobs.moments import moments_of
 from opmon.problems import Problem, traits
 from opmon.replies import UNNAMED, Replies, is_blank, is_nan
 from opmon.scoring.inputs.columns import decoded
+from opmon.tables import as_text
 from opmon.truth.truths import MOMENT, Truths
 from opmon.types import Slice
 
@@ -211,10 +211,7 @@ def _encoded(values: pa.Array) -> pa.DictionaryArray:
     """Each different value once; lists and the like as JSON."""
     if pa.types.is_dictionary(values.type):
         return values
-    if pa.types.is_nested(values.type):
-        texts = [None if value is None else json.dumps(value, default=str) for value in values.to_pylist()]
-        values = pa.array(texts, pa.string())
-    return decoded(values).dictionary_encode()
+    return (as_text(values) if pa.types.is_nested(values.type) else decoded(values)).dictionary_encode()
 
 
 def _number(value: object) -> float | None:
