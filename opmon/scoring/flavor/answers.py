@@ -57,11 +57,13 @@ class AnswerReader:
 
         Fractions are. Zeros and ones alone are where it is known of others, or where two classes have other names.
         """
+        if self.shares:
+            return True
         if not traits(self.problem).one_class or "labels" not in table.column_names or "scores" in table.column_names:
-            return self.shares
+            return False
         labels = table["labels"].combine_chunks()
-        if self.shares or not pa.types.is_floating(labels.type):
-            return self.shares
+        if not pa.types.is_floating(labels.type):
+            return False
         values = labels.to_numpy(zero_copy_only=False)
         known = values[np.isfinite(values)]
         if not len(known) or ((known < 0) | (known > 1)).any():
@@ -98,67 +100,48 @@ class AnswerReader:
 
     def _several(self, table: pa.Table, header: Document) -> Read:
         """The classes that hold, by the model's scores or yes and no for each, or as it lists them."""
-        own = header.get("classes")
-        classes = self.known() if own is None else self._chosen(tuple(canonical_class(name) for name in own))
-        if "scores" not in table.column_names:
-            said = logged_sets("the model's label", table["labels"].combine_chunks(), classes, self.spellings)
-            return said.sets, said.known, {}, 0, classes, None
-        column = table["scores"].combine_chunks()
-        matrix = np.asarray(column.flatten()).reshape(table.num_rows, column.type.list_size)
-        meaning: Meaning = "logits" if self.meaning == "logits" else "independent"
-        outputs = Outputs(
-            self.problem, "scores", None, meaning, classes, threshold=self.threshold, keeps_scores=self.keeps_scores
-        )
-        found = outputs.read([matrix])
-        return found.predictions, found.valid, dict(found.variables), 0, found.classes, found.scores
+        classes = self._classes(header)
+        if "scores" in table.column_names:
+            return self._by("scores", _matrix(table), "logits" if self.meaning == "logits" else "independent", classes)
+        said = logged_sets("the model's label", table["labels"].combine_chunks(), classes, self.spellings)
+        return said.sets, said.known, {}, 0, classes, None
 
     def _classified(self, table: pa.Table, header: Document) -> Read:
-        count = table.num_rows
-        kept: Numbers | None = None
-        good = np.ones(count, dtype=bool)
-        variables: dict[str, NDArray[np.float32]] = {}
-        best: Array | None = None
-        own = header.get("classes")
-        classes = self.known() if own is None else self._chosen(tuple(canonical_class(name) for name in own))
-        if "scores" in table.column_names:
-            scores = table["scores"].combine_chunks()
-            width = scores.type.list_size
-            matrix = np.asarray(scores.flatten()).reshape(count, width)
-            meaning: Meaning = "probabilities" if self.meaning == "auto" else self.meaning
-            outputs = Outputs(self.problem, "scores", None, meaning, classes, keeps_scores=self.keeps_scores)
-            answers = outputs.read([matrix])
-            variables, good, best, classes, kept = (
-                dict(answers.variables),
-                answers.valid,
-                answers.predictions,
-                answers.classes,
-                answers.scores,
-            )
+        """The class that the model names, or else the one with the highest score."""
+        classes, meaning = self._classes(header), "probabilities" if self.meaning == "auto" else self.meaning
+        scored = self._by("scores", _matrix(table), meaning, classes) if "scores" in table.column_names else None
         if "labels" not in table.column_names:
-            if best is None:
+            if scored is None:
                 raise ModelError("the model gives neither a label nor scores")
-            return best, good, variables, 0, classes, kept
+            return scored
         labels = table["labels"].combine_chunks()
-        if best is None and self.shares and _are_numbers(labels.type):
-            outputs = Outputs(self.problem, "labels", None, "probabilities", classes, keeps_scores=self.keeps_scores)
+        if scored is None and self.shares and _are_numbers(labels.type):
             numbers = labels if pa.types.is_floating(labels.type) else labels.cast(pa.float64())
-            answers = outputs.read([numbers.to_numpy(zero_copy_only=False)])
-            return (
-                answers.predictions,
-                answers.valid,
-                dict(answers.variables),
-                0,
-                answers.classes,
-                answers.scores,
-            )
+            return self._by("labels", numbers.to_numpy(zero_copy_only=False), "probabilities", classes)
         known = np.asarray(labels.is_valid())
         names = self._named(class_names("the model's label", labels.filter(pa.array(known)), self.spellings))
-        if best is not None and own is not None and self.classes is None:
-            _require_one(names, classes)
-        predictions = np.full(count, "", names.dtype if len(names) else np.dtype("<U1"))
+        predictions = np.full(table.num_rows, "", names.dtype if len(names) else np.dtype("<U1"))
         predictions[known] = names
-        unlike = 0 if best is None else int((best != predictions)[good & known].sum())
+        if scored is None:
+            return predictions, known, {}, 0, classes, None
+        best, good, variables, _, classes, kept = scored
+        if header.get("classes") is not None and self.classes is None:
+            _require_one(names, classes)
+        unlike = int((best != predictions)[good & known].sum())
         return predictions, good & known, variables, unlike, classes, kept
+
+    def _classes(self, header: Document) -> tuple[str, ...] | None:
+        """The names of the classes in the order of the scores, as the answers or else the model says them."""
+        own = header.get("classes")
+        return self.known() if own is None else self._chosen(tuple(canonical_class(name) for name in own))
+
+    def _by(self, name: str, scores: Array, meaning: Meaning, classes: tuple[str, ...] | None) -> Read:
+        """What the scores in the column ``name`` tell."""
+        outputs = Outputs(
+            self.problem, name, None, meaning, classes, threshold=self.threshold, keeps_scores=self.keeps_scores
+        )
+        found = outputs.read([scores])
+        return found.predictions, found.valid, dict(found.variables), 0, found.classes, found.scores
 
     def _named(self, names: NDArray[np.str_]) -> NDArray[np.str_]:
         """The model's own names, or numbers of its classes, as the configuration calls them."""
@@ -183,6 +166,12 @@ def _require_one(names: NDArray[np.str_], classes: tuple[str, ...] | None) -> No
         f"the model answers {str(names[0])!r}, and its scores are called {', '.join(classes[:10])}: say in classes "
         f"which of them is which answer's, as in classes: {{{names[0]}: NAME OF ITS SCORE, …}}"
     )
+
+
+def _matrix(table: pa.Table) -> Array:
+    """The scores, a row for each input."""
+    scores = table["scores"].combine_chunks()
+    return np.asarray(scores.flatten()).reshape(table.num_rows, scores.type.list_size)
 
 
 def _are_numbers(kind: pa.DataType) -> bool:

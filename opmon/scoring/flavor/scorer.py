@@ -208,10 +208,8 @@ class FlavorScorer:
             return Scored(batch.slice_index, np.empty(0, np.int64), nothing, {}, reasons)
         rows = np.concatenate([numbers for numbers, _, _ in parts])
         table = pa.concat_tables([part for _, _, part in parts], promote_options="permissive").combine_chunks()
-        reader = self._reader()
-        self._learned.shares = reader.gives_shares(table)
-        reader = replace(reader, shares=self._learned.shares)
-        predictions, good, variables, unlike, classes, scores = reader.read(table, parts[0][1])
+        self._learned.shares = self._reader().gives_shares(table)
+        predictions, good, variables, unlike, classes, scores = self._reader().read(table, parts[0][1])
         for row in rows[~good].tolist():
             reasons[batch.first_row + row] = "the model's answer is not a number, or no probabilities"
         return Scored(
