@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import struct
-import threading
-import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -18,6 +16,7 @@ from opmon.errors import SourceError
 from opmon.sources._damage import Damaged, Lost, not_readable, rewritten
 from opmon.sources._folder import Entry
 from opmon.sources._format import Head, Piece, Span
+from opmon.sources._outlines import Outline, Outlines
 from opmon.sources._position import Position, checksum
 from opmon.sources._salvage import Flaw, Salvage
 from opmon.sources._schema import conform
@@ -123,70 +122,17 @@ class _File:
     rows: int
 
 
-@dataclass(frozen=True, slots=True)
-class _Outline:
-    """What a footer tells: a look at many files asks for it several times, and it never changes."""
-
-    schema: pa.Schema
-    rows: int
+_outlines = Outlines()
 
 
-_Key = tuple[str, int, str]
-KEPT_SECONDS = 300.0
-"""Outlines that nobody has asked for during twice this time at most are forgotten."""
-_OUTLINES = 50_000
-
-
-class _Outlines:
-    """The outlines of files by their names, sizes and the checksums of their footers, while they are asked for: a
-    process that lives for years meets new files each minute, and the old ones never again.
-
-    Files that share their schema share its memory.
-    """
-
-    def __init__(self) -> None:
-        self._new: dict[_Key, _Outline] = {}
-        self._old: dict[_Key, _Outline] = {}
-        self._schemas: dict[pa.Schema, pa.Schema] = {}
-        self._since = time.monotonic()
-        self._lock = threading.Lock()
-
-    def __len__(self) -> int:
-        return len(self._new) + len(self._old)
-
-    def find(self, key: _Key) -> _Outline | None:
-        with self._lock:
-            now = time.monotonic()
-            if now - self._since > KEPT_SECONDS or len(self._new) >= _OUTLINES:
-                fresh = now - self._since <= 2 * KEPT_SECONDS
-                self._old, self._new, self._schemas = self._new if fresh else {}, {}, {}
-                self._since = now
-            known = self._new.get(key)
-            if known is None and (known := self._old.pop(key, None)) is not None:
-                self._keep(key, known)
-            return known
-
-    def put(self, key: _Key, outline: _Outline) -> _Outline:
-        with self._lock:
-            return self._keep(key, outline)
-
-    def _keep(self, key: _Key, outline: _Outline) -> _Outline:
-        shared = self._schemas.setdefault(outline.schema, outline.schema)
-        self._new[key] = outline if shared is outline.schema else _Outline(shared, outline.rows)
-        return self._new[key]
-
-
-_outlines = _Outlines()
-
-
-def _outline(entry: Entry, footer: str) -> _Outline:
+def _outline(entry: Entry, footer: str) -> Outline:
     """The outline of a file with that checksum of its footer."""
     key = entry.part, entry.size, footer
     known = _outlines.find(key)
     if known is not None:
         return known
     with _open(entry) as file:
-        return _outlines.put(key, _Outline(file.schema, file.rows))
+        return _outlines.put(key, Outline(file.schema, file.rows))
 
 
 @contextmanager

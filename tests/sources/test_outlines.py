@@ -10,18 +10,18 @@ import pyarrow.parquet as pq
 import pytest
 
 from opmon.sources import _parquet
-from opmon.sources._parquet import KEPT_SECONDS, _Outlines
+from opmon.sources._outlines import KEPT_SECONDS, Outline, Outlines
 from opmon.sources.files import Files
 
 
-def outline(rows: int, *names: str) -> _parquet._Outline:
-    return _parquet._Outline(pa.schema([(name, pa.int64()) for name in names]), rows)
+def outline(rows: int, *names: str) -> Outline:
+    return Outline(pa.schema([(name, pa.int64()) for name in names]), rows)
 
 
 def test_outlines_that_nobody_asks_for_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
     now = [0.0]
-    monkeypatch.setattr("opmon.sources._parquet.time.monotonic", lambda: now[0])
-    known = _Outlines()
+    monkeypatch.setattr("opmon.sources._outlines.time.monotonic", lambda: now[0])
+    known = Outlines()
     for number in range(100):
         assert known.find((f"{number}", 1, "x")) is None
         known.put((f"{number}", 1, "x"), outline(number, "a"))
@@ -36,7 +36,7 @@ def test_outlines_that_nobody_asks_for_are_forgotten(monkeypatch: pytest.MonkeyP
 
 def test_files_of_one_schema_share_its_memory() -> None:
     """Also where those of several logs take turns."""
-    known = _Outlines()
+    known = Outlines()
     put = [known.put((f"{k}", 1, "x"), outline(k, "a", "b") if k % 2 else outline(k, "c")) for k in range(10)]
     assert len({id(each.schema) for each in put}) == 2
 
@@ -45,8 +45,8 @@ def test_a_worker_that_meets_new_files_for_long_holds_those_of_the_last_minutes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     now = [0.0]
-    monkeypatch.setattr("opmon.sources._parquet.time.monotonic", lambda: now[0])
-    monkeypatch.setattr("opmon.sources._parquet._outlines", _Outlines())
+    monkeypatch.setattr("opmon.sources._outlines.time.monotonic", lambda: now[0])
+    monkeypatch.setattr("opmon.sources._parquet._outlines", Outlines())
     source, stands, most = Files(str(tmp_path), settle_seconds=0.001), dict[str, str](), 0
     for number in range(60):
         path = tmp_path / f"{number:03}.parquet"
