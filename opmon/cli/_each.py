@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from opmon.monitor import Monitor
 
 HELD_SECONDS = 15.0
-"""For so long those are waited for, in all, that another process is at: a cycle often ends sooner."""
+"""For so long, in all, monitors are waited for that another process is working on: a cycle often ends sooner."""
 _PAUSE = 0.5
 
 

@@ -46,7 +46,7 @@ def compare(
     A version is a number (3, v3), an alias (@challenger) or an address (models:/digits/3). Both answer the same
     labelled inputs: few labels show a small difference, and no new ones are asked for. Of the accuracy you may look
     after every round; of other measures the interval holds for one look. Versions that cannot be asked, because their
-    answers are logged or were judged, are compared by the rounds that each answered; -n is then how many of each.
+    answers are logged or were judged, are compared by the rounds that each answered; -n then says how many of each.
     """
     from opmon.errors import ModelError
     from opmon.monitor import Monitor

@@ -84,8 +84,8 @@ def forget(path: Path | None, monitors: tuple[str, ...], yes: bool, as_json: boo
 
     From the database, captured files, MLflow, the label provider, and the files of the endpoint and the recorder. Its
     id, prediction, variables, slices, labels and the estimates stay. It may be run again, and should be where something
-    could not be reached, or another process was at a monitor. Backups, exports and production's own log are yours to
-    look through. Ends with 3, or 4, while something is left.
+    could not be reached, or another process was working on a monitor. Backups, exports and production's own log are
+    yours to look through. Ends with 3 or 4 while something is left.
     """
     from opmon.cli import DONE, LATER
     from opmon.cli._each import for_each, told

@@ -28,8 +28,8 @@ def prune(path: Path | None, monitors: tuple[str, ...], yes: bool, as_json: bool
     """Remove what closed rounds have kept for as long as "keep" says, from the database, the disk and MLflow.
 
     keep: {payloads: 90d, frames: 1y, artifacts: 2y, rounds: 3y}. Estimates, verdicts and events stay; so do labels, but
-    for "rounds", which removes tasks and labels of rounds long past. A monitor that another process is at is waited for
-    a little, and told at the end.
+    for "rounds", which removes tasks and labels of rounds long past. A monitor that another process is working on
+    is waited for a little; where it is not free by then, it is named at the end.
     """
     settings, something = settings_of(path), False
 

@@ -37,9 +37,9 @@ class AccuracyMean(OnAccuracy):
 
     by the inequality of the means: what single rounds add to the evidence makes, multiplied over a whole window, an
     e-value against "the mean loss of the window is at most m"; with :math:`-\lambda` it is one against "at least m",
-    which an alarm ends with. A round whose weights do not allow a bet loses what was bet so, rather than bet less:
-    rounds of light weights would count for more in the mean. Windows are to this rule what rounds are to the level
-    rule; ``alpha``, ``false_alarms`` and ``recovery`` mean the same. A round without answers is in no window.
+    which an alarm ends with. A bet that the weights of a round do not allow is lost, and not made smaller: rounds of
+    light weights would then count for more in the mean. Windows are to this rule what rounds are to the level rule;
+    ``alpha``, ``false_alarms`` and ``recovery`` mean the same. A round without answers is in no window.
 
     As with ``accuracy_level``, answers are taken for truth, and not corrected for annotators who err.
 

@@ -30,8 +30,8 @@ def ids_of(values: pa.Array, name: str | None) -> pa.Array:
     if pa.types.is_floating(values.type):
         lost = values.filter(pc.and_(pc.is_null(ids), pc.fill_null(pc.is_finite(values), False)))
         if len(lost):
-            why = f"it holds {lost[0].as_py():.17g}, and of so large a number it does not keep every digit"
-            raise _no_id(values, name, f"{why} (of the source sql say types: {{{name}: string}})")
+            why = f"it holds {lost[0].as_py():.17g}, and a number so large does not keep every digit in this type"
+            raise _no_id(values, name, f"{why} (for the source sql say types: {{{name}: string}})")
     if ids.null_count:
         raise SourceError(
             f"{ids.null_count} of {len(ids)} inputs have no {name!r}; an id column must be filled in every row, "

@@ -35,9 +35,9 @@ class LabelFolder(LabelProvider):
     People fill in the files where they are, or put files of their own beside them: whatever ``opmon labels import``
     takes. A file is taken whole or not at all: one that is wrong is reported, and tried again once changed; one that
     may not be read, or not now, is tried again each time. A file of tasks that are all answered goes to the folder
-    ``finished``; what is saved in it later is read all the same.
-    ``annotator`` is who answers where a row does not say. Where several are to speak of a task it is in as many files,
-    one for each of them, and they name themselves in the column annotator; a further opinion is asked in a new file.
+    ``finished``; what is saved in it later is read all the same. ``annotator`` is who answers where a row does not say.
+    A task that several people are to answer is in as many files, one for each of them, and they write their names into
+    the column annotator. A further opinion is asked in a new file.
     """
 
     local_paths: ClassVar[tuple[str, ...]] = ("path",)
@@ -92,8 +92,7 @@ class LabelFolder(LabelProvider):
                 as_open_as_its_folder(each)
 
     def pull(self, since: str) -> Pulled:
-        """Also what was saved in a file after it was put away: those that were not seen before are only noted, but by
-        whoever begins."""
+        """Also what was saved in a file after it was put away; files there that are new to ``since`` are only noted."""
         before: Mapping[str, str] = json.loads(since) if since else {}
         said: list[Said] = []
         problems = [f"{path} is a link that leads out of its folder: it is not read" for path in self._links_out()]

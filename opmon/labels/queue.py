@@ -51,9 +51,9 @@ class Answer:
     seconds: float | None = None
     """How long it took."""
     at: datetime | None = None
-    """When it was said; None: now, as it is for what lies in the future. The same answer sent again is known by it.
+    """When it was said, by this machine's clock; None, or a moment that is yet to come: now.
 
-    It is of this machine's clock: of one that runs ahead, answers that come late would not be known for old.
+    The same answer sent again is known by it, and so is an old answer that comes after a newer one.
     """
 
 

@@ -64,7 +64,7 @@ def _loss(drifted: bool, loss: Loss, compared: Compared) -> str:
     if found.is_open:
         return (
             f"Whether the model became worse with it is not known: {quantity.name} is {than} in {_before(compared)}, "
-            "and one round before does not tell how much rounds differ by chance."
+            "and a single round before does not tell how much rounds differ by chance."
         )
     with_what = f"{_before(compared)} ({how})"
     if loss == "loss":

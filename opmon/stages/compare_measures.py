@@ -50,8 +50,8 @@ def compare_measures(
     if settings.scoring.by == "logged" or not traits(settings.problem).compares:
         if fresh:
             raise InputError(
-                f"the versions of {work.name!r} are compared by the rounds that each answered itself: none of them was "
-                "labelled after both were registered for both; leave out --fresh"
+                f"the versions of {work.name!r} are compared by rounds that each answered itself: no inputs were "
+                "labelled for both of them; leave out --fresh"
             )
         return tuple(_apart(work, first, second, each, newest, alpha) for each in measures)
     pairs, before = asked_of_both(

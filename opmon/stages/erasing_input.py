@@ -217,7 +217,7 @@ class _Run:
             showing = [name for name in kept if name.startswith(_FAILURES) or name == _PAGE]
         elif not self._lacks_report(kept):
             return
-        what = counted(len(showing), "file") if showing else "to be told anew"
+        what = counted(len(showing), "file") if showing else "to be written again"
         self.told.found.append(f"failures of round {self.round.number} in MLflow: {what}")
         if self.really:
             for name in sorted(showing, key=lambda name: name == _DATASET):
@@ -233,7 +233,7 @@ class _Run:
         return bool(own.num_rows) and not is_empty(own, _FACTS)
 
     def _lacks_report(self, kept: Collection[str]) -> bool:
-        """Whether failures or the page were taken away to be told anew, and that was cut short."""
+        """Whether failures or the page were taken away to be written again, and that was cut short."""
         pruned = {PAYLOADS, "artifacts"}.intersection(self.round.pruned or ())
         return not pruned and _ESTIMATE in kept and not {_DATASET, _PAGE}.issubset(kept)
 

@@ -92,7 +92,7 @@ class Agreement:
         """The inputs that were not compared, and why."""
         if not self.refused:
             return ""
-        rest = f", and {counted(self.unasked, 'input')} more it was not asked" if self.unasked else ""
+        rest = f", and was not asked about {self.unasked:,} more" if self.unasked else ""
         answers = f"{counted(self.refused, 'input')} that the converted model answers"
         return f"; the original refuses {answers} ({self.reason.rstrip('.')}){rest}"
 

@@ -65,8 +65,8 @@ def _of_type(values: Array, name: str, dtype: np.dtype[np.generic]) -> Array:
     """The values as the model's input ``name`` takes them: whole numbers have none for what is missing."""
     if dtype.kind in "iub" and values.dtype.kind == "f" and not np.isfinite(values).all():
         raise InputError(
-            f"a perturbation left values of the model's input {name} missing or infinite, and it takes {dtype}, which "
-            "has no such value: for the perturbation missing say fill: median, or name other columns"
+            f"a perturbation made values of the input {name} missing or infinite, which {dtype} cannot hold: for "
+            "the perturbation missing say fill: median, or let it change other columns"
         )
     return values.astype(dtype, copy=False)
 

@@ -30,7 +30,7 @@ class Command(Action):
     put into them. The event is in ``OPMON_EVENT`` (JSON) and its parts in ``OPMON_EVENT_ID``, ``OPMON_EVENT_TYPE``,
     ``OPMON_MODEL_URI``, ``OPMON_QUANTITY``, ``OPMON_ESTIMATE`` and so on. A program that runs longer than ``timeout``
     seconds is killed with all that it started, and tried again later. Nothing else is done for the monitor while it
-    runs: give what takes long to a queue, or to the action ``mlflow_project``. Of opmon's own environment it sees
+    runs: hand what takes long to a queue, or to the action ``mlflow_project``. Of opmon's own environment it sees
     ``PATH``, ``HOME``, ``LANG``, ``TMPDIR`` and what ``pass_environment`` names. The program may be started again with
     the same ``OPMON_EVENT_ID``: it must do its work once.
 

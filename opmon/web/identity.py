@@ -6,7 +6,7 @@ scripts cannot read and other sites cannot use; what changes something must also
 While nobody has a token, only this machine may ask, and a name is enough. A page of another site that is open in a
 browser here may try to ask as well: so the name comes in a header or a session, which such a page cannot send, under a
 host name of this machine, and not through a proxy. Where ``web: url`` names another machine, a proxy is in front, which
-may hide that it is: a name is then enough for nobody.
+may hide that it is: a name alone then lets nobody in.
 
 Where a proxy says who asks (``web: identity:``), it is believed if the request comes from its address, and a request
 from elsewhere that says so is refused. The proxy lets browsers in by a cookie of its own, so what changes something
@@ -308,8 +308,8 @@ class Door:
         if web.leads_elsewhere:
             raise Refused(
                 403,
-                f"people of other machines come here by {web.address} (web: url), so that a name is not enough: give "
-                "people tokens with opmon annotators add NAME",
+                f"these pages are reached from other machines, by {web.address} (web: url), so a name is not enough: "
+                "give people tokens with opmon annotators add NAME",
             )
         require_this_machine(request, self._is_near(request))
 

@@ -93,7 +93,7 @@ def tell_closed(settings: Settings, store: Store) -> None:
     """Say so where a proxy brings other machines to the pages, and nobody is let in yet. The monitors need no pages."""
     if settings.web.leads_elsewhere and not _is_anybody_known(settings, store):
         log.warning(
-            "web: url: %s brings people of other machines here, and nobody has a token: the pages let nobody in until "
+            "web: url: %s says that other machines reach the pages, and nobody has a token: they let nobody in until "
             "somebody runs opmon annotators add NAME",
             settings.web.url,
         )

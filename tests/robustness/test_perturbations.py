@@ -147,7 +147,7 @@ def test_table_swap_keeps_what_columns_hold() -> None:
 def test_whole_numbers_are_never_missing() -> None:
     """As one of them, NaN would be −9,223,372,036,854,775,808."""
     table, rng = np.arange(40).reshape(20, 2), np.random.default_rng(0)
-    with pytest.raises(InputError, match="takes int64 takes no missing value: say fill: median"):
+    with pytest.raises(InputError, match="takes int64, which has no missing values: say fill: median"):
         Missing(fill="nan").fitted(table).apply(table, 5, rng)
     filled = Missing().fitted(table).apply(table, 5, rng)
     assert filled.dtype == table.dtype

@@ -204,7 +204,7 @@ def test_an_original_that_refuses_too_many_inputs_is_not_asked_for_ever() -> Non
     places, _ = answered(model, {"X": np.arange(1000.0)[:, None]}, refusals)
     assert 15 < len(places) < 25
     assert refusals.count + refusals.unasked + len(places) == 1000
-    assert str(Agreement(20, 20, 20, 960, "no")).endswith("answers (no), and 960 inputs more it was not asked")
+    assert str(Agreement(20, 20, 20, 960, "no")).endswith("answers (no), and was not asked about 960 more")
 
 
 def test_an_original_that_is_not_trusted_is_told_as_not_compared(workbench, plain, tmp_path) -> None:

@@ -49,7 +49,7 @@ def run(scorer: Scorer, missing: dict[str, Any]) -> Tomography:
 
 
 def test_a_value_that_is_missing_is_no_whole_number(scorer: Scorer) -> None:
-    with pytest.raises(InputError, match=r"input age missing or infinite, and it takes int64.*fill: median"):
+    with pytest.raises(InputError, match=r"input age missing or infinite, which int64 cannot hold.*fill: median"):
         run(scorer, {"fill": "nan"})
 
 

@@ -90,7 +90,7 @@ class Missing(_OnColumns):
     amounts: tuple[float, ...] = (0.05, 0.1, 0.2, 0.3, 0.4)
     """Shares of the cells that are lost, one for each severity, the mildest first."""
     fill: str = "median"
-    """What replaces a lost value: median, or nan, which whole numbers have none of."""
+    """What replaces a lost value: median, or nan; median alone where a model takes whole numbers."""
 
     def __post_init__(self) -> None:
         require_table("amounts", self.amounts, 0, 1)
@@ -99,7 +99,7 @@ class Missing(_OnColumns):
 
     def apply(self, inputs: Table, severity: int, rng: np.random.Generator) -> Table:
         if self.fill == "nan" and not np.issubdtype(inputs.dtype, np.floating):
-            raise InputError(f"a model that takes {inputs.dtype} takes no missing value: say fill: median")
+            raise InputError(f"the model takes {inputs.dtype}, which has no missing values: say fill: median")
         columns = self._any(inputs.shape[1])
         lost = rng.random(inputs.shape)[:, columns] < self._amount(severity)
         middle = np.nanmedian(inputs.astype(np.float64), axis=0) if self.middle is None else self.middle

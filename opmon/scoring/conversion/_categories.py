@@ -107,7 +107,7 @@ def _named(categories: NDArray[Any], word: str | None) -> NDArray[Any]:
     if not missing or categories.dtype.kind != "O":
         return categories
     if len(missing) > 1:
-        raise ModelError("it tells None from NaN among its categories, and a log knows one kind of missing")
+        raise ModelError("it has both None and NaN among its categories, and a log has only one kind of missing value")
     named = categories.copy()
     named[missing] = word
     return named

@@ -204,7 +204,7 @@ def _gaps_to_the_left(trees: Sequence[BaseDecisionTree], attributes: Mapping[str
     """For each node that is written of some trees whether NaN goes left there, which skl2onnx says of none."""
     left = [tree.tree_.children_left for tree in trees]
     if np.concatenate([*left, []]).clip(0).tolist() != list(attributes["nodes_truenodeids"]):
-        raise ModelError("its trees are not written in their order, so that none knows which way a gap goes")
+        raise ModelError("its trees are written in another order: where they send missing values is not known")
     return [int(way) for tree in trees for way in tree.tree_.missing_go_to_left]
 
 

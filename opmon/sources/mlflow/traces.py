@@ -40,10 +40,10 @@ class MlflowTraces(Mirrored):
     `request` and `response`, both text that holds JSON: name columns in it such as `request.x.age`.
 
     Traces are read in windows of five minutes by when they ended, once a window is `settle` old; those that arrive
-    later are still read within an hour (by a machine that has not read the window itself: up to eight of it).
-    Arrays of NumPy and data frames are logged as text with the middle left out (log `x.tolist()`): such a request
-    is an input with nothing in it, which is counted as unscorable. Traces are a slow way to log many inputs (some
-    hundred a second); a run with a Parquet artifact for each batch is a better one.
+    later are still read within an hour; where another machine goes on, up to eight of each window. Arrays of NumPy and
+    data frames are logged as text with the middle left out (log `x.tolist()`): such a request is an input with nothing
+    in it, which is counted as unscorable. Traces are a slow way to log many inputs (some hundred a second); a run with
+    a Parquet artifact for each batch is a better one.
     """
 
     experiment: str
@@ -118,7 +118,8 @@ def _copied(folder: Path, part: str, position: str | None, traces: Sequence[Logg
     late = frozenset() if sketch is None else sketch.added({trace.trace_id for trace in traces})
     if late is None:
         _log.warning(
-            "the copy of the traces of %s is gone, and what came late is not read: more than %d, or some vanished",
+            "the copy of the traces of %s is gone, and what came late is not read: it is more than %d traces, "
+            "or others were deleted",
             part,
             MOST,
         )

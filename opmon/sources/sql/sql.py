@@ -52,10 +52,10 @@ class Sql(Source):
     100,000 that were read (or the last round's, if that was larger), although these had settled, are not read, and the
     next round counts them as lost; what appears further back nobody sees: choose `settle` longer than any commit takes.
 
-    Numbers become int64 and float64, JSON, UUIDs and all that Arrow has no type for text, arrays lists. NUMERIC becomes
-    float64, which keeps 15 digits, and int64 where it has no fraction and at most 18 digits; of a longer id say
-    `types: {id: string}`.
-    Nothing is written: transactions are read-only. Let the user that reads be one who may do no more.
+    Numbers become int64 and float64, arrays lists, and JSON, UUIDs and all that Arrow has no type for text. NUMERIC
+    becomes int64 where it has no fraction and at most 18 digits, and otherwise float64, which keeps 15 digits: where
+    ids are longer, say `types: {id: string}`. Nothing is written: transactions are read-only. Let the user that reads
+    be one who may do no more.
     """
 
     local_paths: ClassVar[tuple[str, ...]] = ("database",)

@@ -394,7 +394,7 @@ def test_two_kinds_of_missing_text_are_refused() -> None:
     frame.loc[:30, "town"] = None
     encoded = ColumnTransformer([("c", OneHotEncoder(handle_unknown="ignore"), ["town"])], remainder="passthrough")
     model = make_pipeline(encoded, DecisionTreeClassifier()).fit(frame[["amount", "town"]], truth)
-    with pytest.raises(ModelError, match="tells None from NaN"):
+    with pytest.raises(ModelError, match="both None and NaN"):
         convert(model, Signature(TOWNS.columns[:2]))
 
 

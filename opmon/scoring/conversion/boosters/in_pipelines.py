@@ -59,7 +59,7 @@ def boosted_converters(model: BaseEstimator) -> dict[type, Converter]:
         part = operator.raw_operator
         sparse = takes_sparse(model, part) if type(part).__module__.startswith("xgboost") else False
         if sparse is None:
-            raise ModelError("what it takes may be sparse, which to XGBoost says that zeros are missing")
+            raise ModelError("its input may be sparse, and of a sparse one XGBoost takes zeros for missing values")
         _add(scope, operator, container, sparse)
 
     return {type(part): convert for part in parts_of(model) if is_boosted(part)}
