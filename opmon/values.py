@@ -18,7 +18,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from opmon.errors import InputError
-from opmon.types import Json
 
 _EXACT = 2**53 - 1
 """Up to here each whole number is told from the next one where all numbers are fractions, as in a browser."""
@@ -63,7 +62,7 @@ def canonical_number(value: Any) -> str:
     return repr(number + 0.0).removesuffix(".0")
 
 
-def as_browsers_read(value: Json) -> Json:
+def as_browsers_read(value: Any) -> Any:
     """A value of JSON with the whole numbers as text that a browser would read with other digits, such as ids.
 
     >>> as_browsers_read({"user": 1152921504606846977, "ages": [3, 2**53], "is": True})

@@ -26,7 +26,8 @@ class Zoom(Perturbation):
 
     def apply(self, inputs: Images, severity: int, rng: np.random.Generator) -> Images:
         step = 1 / parameter(self.factors, severity, "zoom")
-        return mapped(inputs, affine(*inputs.shape[1:3], (step, 0.0, 0.0, step)))
+        height, width = inputs.shape[1:3]
+        return mapped(inputs, affine(height, width, (step, 0.0, 0.0, step)))
 
 
 @dataclass(frozen=True)
@@ -42,7 +43,8 @@ class Scale(Perturbation):
 
     def apply(self, inputs: Images, severity: int, rng: np.random.Generator) -> Images:
         step = 1 / parameter(self.factors, severity, "scale")
-        return mapped(inputs, affine(*inputs.shape[1:3], (step, 0.0, 0.0, step)))
+        height, width = inputs.shape[1:3]
+        return mapped(inputs, affine(height, width, (step, 0.0, 0.0, step)))
 
 
 @dataclass(frozen=True)
