@@ -74,6 +74,24 @@ def test_recovery_needs_evidence_and_makes_one_event(workbench: Any, sqlite: str
     assert [event["type"] for event in events_of(monitor, workbench.name)] == ["opmon.alarm", "opmon.recovered"]
 
 
+def test_an_event_names_the_other_alarms_that_stand(workbench: Any, sqlite: str) -> None:
+    """The high line is still missed when the low one is kept again."""
+    rules = [
+        {"type": "accuracy_below", "threshold": 0.5, "name": "low"},
+        {"type": "accuracy_below", "threshold": 0.95, "name": "high"},
+    ]
+    monitor = workbench.monitor(sqlite, rules=rules, sampler=EVEN)
+    live(workbench, monitor, 1, wrong=0.95)
+    live(workbench, monitor, 1, wrong=0.3)
+    live(workbench, monitor, 1)
+    told = [
+        (event["type"], event["body"]["rule"], event["body"]["alarms"]) for event in events_of(monitor, workbench.name)
+    ]
+    assert sorted(told[:2]) == [("opmon.alarm", "high", ["low"]), ("opmon.alarm", "low", ["high"])]
+    assert told[2] == ("opmon.recovered", "low", ["high"])
+    assert all(alarms == [] for _, rule, alarms in told[3:] if rule == "high")
+
+
 def test_a_late_label_replaces_what_its_round_said_and_later_rounds_are_said_anew(
     workbench: Any, database: str
 ) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from opmon.kept_quantities import as_kept
 from opmon.stages.toolbox import Toolbox
 from opmon.store import outbox
@@ -13,13 +15,22 @@ _EVIDENCE = ("evidence", "needed", "bound", "distance", "rounds_judged", "baseli
 
 
 def event_of(
-    work: Toolbox, round_: Round, verdict: Verdict, estimate: Estimate | None, kind: str, *, state: str
+    work: Toolbox,
+    round_: Round,
+    verdict: Verdict,
+    estimate: Estimate | None,
+    kind: str,
+    *,
+    state: str,
+    alarms: Sequence[str] = (),
 ) -> dict[str, Json]:
+    """The document of an event; ``alarms`` are the other rules whose alarms stand."""
     run = round_.run_id or ""
     return {
         "id": outbox.event_id(work.name, verdict.rule, round_.model_version, kind, round_.key),
         "type": kind,
         "state": state,
+        "alarms": list(alarms),
         "monitor": work.name,
         "rule": verdict.rule,
         "round": round_.number,

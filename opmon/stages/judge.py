@@ -9,6 +9,7 @@ from datetime import datetime, timedelta
 
 from opmon.config import RuleSettings
 from opmon.decisions.case import Case, carried
+from opmon.queries.standing import standing_of
 from opmon.stages.chain import Call, Chain, Conclusion, closed, conclude, details_before
 from opmon.stages.events import event_of
 from opmon.stages.toolbox import Toolbox
@@ -145,7 +146,10 @@ def _raise(work: Toolbox, connection: Connection, judged: Round, call: Call) -> 
     latest = revisions.latest_estimate(connection, round_.id)
     estimate = None if latest is None else _watched(work, call.verdict.rule, latest)
     kind = _KINDS[call.turn] if call.acts else outbox.ADVICE
-    body = event_of(work, round_, call.verdict, estimate, kind, state=_STATES[call.turn])
+    others = [rule for rule in work.settings.watch.acting_rules if rule != call.verdict.rule]
+    stands = standing_of(connection, work.name, round_.model, others)
+    alarms = [reason.rule for reason in stands.reasons if reason.state == "alarm"]
+    body = event_of(work, round_, call.verdict, estimate, kind, state=_STATES[call.turn], alarms=alarms)
     told = _deliveries(work, connection, round_, call.verdict.rule, kind)
     outbox.add(connection, round_.id, body, told, work.clock())
     log.warning("%s: %s", kind, call.verdict.message, extra={"opmon_event": body["id"]})

@@ -15,7 +15,7 @@ _MOVES = ("opmon.alarm", "opmon.recovered", "opmon.changed")
 
 @dataclass(frozen=True)
 class RegistryAlias(OnRegistry):
-    """On an alarm, gives the model version the alias ``alias``; once that is over takes it away where ``remove``.
+    """On an alarm, gives the model version the alias ``alias``; once no alarm stands takes it away where ``remove``.
 
     For example ``degraded``: whoever reads ``models:/digits@degraded`` finds the version to replace. Setting it twice
     changes nothing, so a repeated delivery is harmless. The alias by which production finds its model is left alone:
@@ -27,7 +27,7 @@ class RegistryAlias(OnRegistry):
     alias: str = "degraded"
     """The alias to set on the version that an event is about."""
     remove: bool = True
-    """Whether the alias is removed once the alarm is over."""
+    """Whether the alias is removed once the alarm is over, and no other rule's alarm stands."""
 
     def __post_init__(self) -> None:
         if not isinstance(self.alias, str) or not self.alias.strip() or self.alias.lower() in ("latest",):
@@ -42,5 +42,5 @@ class RegistryAlias(OnRegistry):
         version = ModelVersion(name=str(model["name"]), version=str(model["version"]), flavors=())
         if event["type"] == "opmon.alarm":
             self.registry.set_alias(version, self.alias)
-        elif self.remove:
+        elif self.remove and not event.get("alarms"):
             self.registry.remove_alias(version, self.alias)

@@ -42,6 +42,15 @@ def test_an_alarm_sets_the_alias_and_a_recovery_takes_it_away(registry, event) -
     assert meaning(registry, "degraded") is None
 
 
+def test_the_alias_stays_while_the_alarm_of_another_rule_stands(registry, event) -> None:
+    action = RegistryAlias().bind(registry)
+    action.act(event)
+    action.act({**event, "type": "opmon.recovered", "alarms": ["level"]})
+    assert meaning(registry, "degraded") == "3"
+    action.act({**event, "type": "opmon.recovered", "rule": "level", "alarms": []})
+    assert meaning(registry, "degraded") is None
+
+
 def test_an_alias_that_moved_on_is_left_alone(registry, event) -> None:
     action = RegistryAlias().bind(registry)
     action.act(event)
