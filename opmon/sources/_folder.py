@@ -7,6 +7,7 @@ import fnmatch
 import io
 import os
 import stat
+import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
@@ -115,6 +116,8 @@ class ListedOnce:
     """A place whose files are listed the first time that they are asked for; what comes later is not among them."""
 
     place: Place
+    listed_at: float = field(default_factory=time.time)
+    """When: how long a file had been left alone by then says nothing of what is written to it afterwards."""
     _found: list[Entry] | None = None
     _problems: list[SourceError] = field(default_factory=list)
 

@@ -22,6 +22,8 @@ from opmon.stores import AT_ONCE
 from opmon.types import Slice
 
 _TOLD = 3
+_AHEAD = 3600.0
+"""So many seconds are the clocks of two machines apart at the most."""
 _LATEST = 250_000_000_000  # in the year 9892: a time beyond cannot be told
 
 
@@ -119,7 +121,7 @@ class Looking:
             if begun.problem is not None:
                 raise begun.problem
             form = self.form_of(entry.part)
-            span = form.count(entry, start, limit, abs(self.now - entry.modified_ns / 1e9))
+            span = form.count(entry, start, limit, _left_alone(self.now - entry.modified_ns / 1e9))
             if span is not None and span.lost is not None and (self.stops or not span.rows):
                 raise Damaged(span.lost.why())  # what follows the last whole row is told, too
         except SourceError as exc:
@@ -137,6 +139,15 @@ class Looking:
         if self.stops:
             raise stopping(problem)
         self.left_out[part] = problem
+
+
+def _left_alone(seconds: float) -> float:
+    """How long a file was left alone that was written so long ago.
+
+    Where that is yet to come, a clock is wrong: if it is a little ahead, somebody may be writing at this moment; if it
+    is far ahead the time says nothing, and the file is like an old one, or it would wait for years.
+    """
+    return 0.0 if -_AHEAD < seconds < 0 else abs(seconds)
 
 
 def _passing(entry: Entry, position: str | None) -> Position:

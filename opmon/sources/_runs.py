@@ -33,7 +33,7 @@ class Opened:
 
 
 def held(entry: Entry) -> Entry:
-    """The file with its content, where it is small."""
+    """The file with its content, where it is small, and of the size that it had when it was found, if it grew."""
     if isinstance(entry.path, StoredFile):
         begun = entry.path.begun()
         return replace(entry, content=begun) if isinstance(begun, bytes) else replace(entry, path=begun)
@@ -46,7 +46,7 @@ def held(entry: Entry) -> Entry:
         raise SourceError(f"{entry.part} cannot be opened: {exc.strerror or exc}") from exc
     if len(content) > _SMALL_BYTES:
         return entry
-    return Entry(entry.part, entry.path, len(content), entry.modified_ns, content)
+    return Entry(entry.part, entry.path, min(len(content), entry.size), entry.modified_ns, content)
 
 
 def runs(opened: Iterable[Opened]) -> Iterator[list[Opened]]:

@@ -11,7 +11,7 @@ import functools
 import logging
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Literal
@@ -136,8 +136,7 @@ class Files(Source):
         if moment is None:
             return {}
         stops = {_MARK: BEGIN}
-        looking = Looking(self._folder(), self._format, self._columns, stops=False)
-        for piece in looking.each():
+        for piece in self._looking(stops=False).each():
             if self.since == NOW or piece.arrived_at < moment:
                 stops[piece.part] = piece.stop
         return stops
@@ -146,11 +145,11 @@ class Files(Source):
         """The damaged files, with ``broken: quarantine``."""
         if self.broken != "quarantine":
             return ()
-        return Looking(self._folder(), self._format, self._columns, stops=False).flaws(positions, limit)
+        return self._looking(stops=False).flaws(positions, limit)
 
     def pending(self, positions: Mapping[str, str], limit: int | None = None) -> list[Slice]:
         """What can be read now, oldest file first, at most ``limit`` rows."""
-        looking = Looking(self._folder(), self._format, self._columns, self.broken == "stop")
+        looking = self._looking(stops=self.broken == "stop")
         slices = looking.slices(positions, limit)
         if looking.left_out:
             _log.warning("left out: %s", looking.told())
@@ -193,6 +192,9 @@ class Files(Source):
         with ThreadPoolExecutor(_AT_ONCE) as pool:  # most of it is decoding, which threads do side by side
             tables = list(pool.map(taken, [index for index in sorted(rows) if len(rows[index])]))
         return pa.concat_tables(tables) if tables else schema.empty_table()
+
+    def _looking(self, *, stops: bool) -> Looking:
+        return Looking(self._folder(), self._format, self._columns, stops)
 
     def _reading(self, slices: Sequence[Slice]) -> Reading:
         return Reading(self._folder(), self._format, self._columns(), self.broken == "stop", slices)
@@ -240,11 +242,14 @@ class _ListedOnce(Files):
     """The files as they were when they were first listed."""
 
     @functools.cached_property
-    def _place(self) -> Place:
+    def _place(self) -> ListedOnce:
         return ListedOnce(super()._folder())
 
     def _folder(self) -> Place:
         return self._place
+
+    def _looking(self, *, stops: bool) -> Looking:
+        return replace(super()._looking(stops=stops), now=self._place.listed_at)
 
 
 def _of_store(path: str) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import time
 from datetime import UTC, datetime
 
 import pyarrow as pa
@@ -249,6 +250,31 @@ def test_files_of_one_cycle_are_listed_once_and_what_comes_meanwhile_waits(log, 
     stands = {piece.part: piece.stop for piece in (first, second)}
     assert cycle.pending(stands) == []
     assert [piece.part for piece in files.pending(stands)] == ["c.jsonl"]
+
+
+def test_files_of_a_machine_whose_clock_is_ahead_may_be_being_written(log, drain) -> None:
+    """A last line without a newline is no row as long as the file's time is yet to come, unless it is absurd."""
+    log.write("a.csv", "id,text\n1,whole\n2,half of", age=-600)
+    log.write("b.csv", "id,text\n3,left alone", age=-86_400 * 365)
+    assert sorted(row["id"] for row in drain(log.files(), {})) == [1, 3]
+
+
+@pytest.mark.parametrize("filler", ["", "x" * 100_000], ids=["small", "large"])
+def test_files_of_one_cycle_are_as_old_as_they_were_when_they_were_listed(log, drain, monkeypatch, filler) -> None:
+    """A row that is half written then is no row an hour later, in the same cycle, because nobody looked again."""
+    log.write("a.csv", f"id,text\n1,{filler}\n2,half of")
+    log.write("b.csv", "id,text\n1,b\n2,left alone", age=200)
+    files, positions = log.files(pattern="a.csv"), dict[str, str]()
+    cycle, others = files.for_cycle(), log.files(pattern="b.csv").for_cycle()
+    assert [row["id"] for row in drain(cycle, positions)] == [1]
+    assert [row["id"] for row in drain(others, {})] == [1, 2]
+    log.append("a.csv", " a row\n3,and half of")
+    now = time.time()
+    monkeypatch.setattr(time, "time", lambda: now + 3600)
+    assert cycle.pending(positions) == []
+    monkeypatch.setattr(time, "time", lambda: now)
+    log.append("a.csv", " another\n")
+    assert [row["text"] for row in drain(files, positions)] == ["half of a row", "and half of another"]
 
 
 def test_files_of_one_cycle_tell_what_cannot_be_listed_each_time(log) -> None:
