@@ -16,6 +16,7 @@ import pyarrow.json as pajson
 from opmon.sources._damage import Damaged
 from opmon.sources._flaws import no_object, no_text
 from opmon.sources._folder import Entry
+from opmon.sources._halves import with_whole_signs
 from opmon.sources._lines import BOM, Block, Lines, read_range
 from opmon.sources._schema import MOST_COLUMNS, leaves
 from opmon.types import Json
@@ -134,9 +135,9 @@ def _objects(data: bytes) -> list[Mapping[str, Json]]:
 def _decoded(line: bytes) -> Json:
     """What ``json.loads`` makes of it, which looks for the encoding of each line."""
     if line[:1] == b"{" and line[1:2] != b"\0":
-        found: Json = _DECODE(line.decode("utf-8", "surrogatepass"))
-    else:
-        found = json.loads(line)
+        text = line.decode("utf-8", "surrogatepass")
+        return with_whole_signs(_DECODE(text), text)
+    found: Json = json.loads(line)
     return found
 
 

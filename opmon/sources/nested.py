@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -12,6 +13,7 @@ import pyarrow.compute as pc
 
 from opmon.errors import SourceError
 from opmon.sources._around import Around
+from opmon.sources._halves import with_whole_signs
 from opmon.tables import joined
 from opmon.types import Batch, Json, Slice
 
@@ -144,10 +146,7 @@ def as_json(text: str | None) -> Json:
     if text is None or len(text) > _LONGEST or _depth(text) > _DEEPEST:
         return None
     try:
-        value: Json = json.loads(text)
-        if "\\ud" in text or "\\uD" in text:
-            value = json.loads(json.dumps(value, ensure_ascii=False).encode(errors="replace"))
-        return value
+        return with_whole_signs(json.loads(text), text)
     except (ValueError, RecursionError):
         return None
 
@@ -184,5 +183,12 @@ def as_array(values: Sequence[object]) -> pa.Array:
     except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError):
         pass
     if all(value is None or (isinstance(value, int | float) and not isinstance(value, bool)) for value in values):
-        return pa.array([float(value) if isinstance(value, int | float) else None for value in values])
+        return pa.array([_as_float(value) if isinstance(value, int | float) else None for value in values])
     return pa.array([value if value is None or isinstance(value, str) else json.dumps(value) for value in values])
+
+
+def _as_float(value: float) -> float:
+    try:
+        return float(value)
+    except OverflowError:  # a whole number of more than 308 digits
+        return math.inf if value > 0 else -math.inf

@@ -86,6 +86,21 @@ def test_jsonl_number_too_big_for_any_type_is_infinite(log, drain) -> None:
     assert drain(log.files(), {}) == [{"x": math.inf}]
 
 
+@pytest.mark.parametrize(
+    ("half", "read"),
+    [(r"\ud83d", "?"), (r"\uDE00", "?"), (r"\ud83d\ud83d\ude00", "?\N{GRINNING FACE}")],
+    ids=["first", "second", "before a whole one"],
+)
+def test_jsonl_half_of_a_sign_is_marked_and_the_row_is_read(log, drain, half, read) -> None:
+    log.write("a.jsonl", f'{{"x": 1, "say": "hi"}}\n{{"x": 2, "say": "{half}", "{half}": 3}}\n')
+    assert drain(log.files(), {}) == [{"x": 1, "say": "hi", read: None}, {"x": 2, "say": read, read: 3}]
+
+
+def test_jsonl_half_of_a_sign_beyond_the_head_is_marked(log, drain) -> None:
+    log.write("a.jsonl", '{"say": "hi"}\n' * 100_000 + r'{"say": "hi \ud83d"}' + "\n")
+    assert drain(log.files(), {})[-2:] == [{"say": "hi"}, {"say": "hi ?"}]
+
+
 def test_jsonl_other_type_beyond_the_head_names_line_column_and_way_out(log) -> None:
     log.write("a.jsonl", '{"count": 1}\n' * 100_000 + '{"count": 1.5}\n')
     with pytest.raises(SourceError, match=r"a\.jsonl, line 100001: column 'count' is int64.*types: {count:"):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from pathlib import Path
 from typing import Any
 
@@ -77,6 +78,17 @@ def test_hostile_json_costs_its_row(tmp_path: Path) -> None:
     found = batch.rows["features.age"].to_pylist()
     assert found[:3] == [None, None, None]
     assert found[3:6] == ['{"deep": 1}', None, "35"]
+
+
+def test_a_sign_that_was_cut_in_two_and_a_number_beyond_all_cost_nothing(tmp_path: Path) -> None:
+    texts = [r'{"say": "hi \ud83d"}', r'{"say": "\ud83d\ude00"}', json.dumps({"say": r'{"say": "\ud83d"}'})]
+    numbers = [f'{{"say": {number}}}' for number in ("1", f"-1{'0' * 400}", f"1{'0' * 400}")]
+    rest = [None] * (len(AGES) - 3)
+    source = Nested(log_of(tmp_path, f=[*texts, *rest], n=[*numbers, *rest]), ("f.say", "f.say.say", "n.say"))
+    (batch,) = source.read(source.pending({}))
+    assert batch.rows["f.say"].to_pylist()[:2] == ["hi ?", "\N{GRINNING FACE}"]
+    assert batch.rows["f.say.say"].to_pylist()[:3] == [None, None, "?"]
+    assert batch.rows["n.say"].to_pylist()[:3] == [1.0, -math.inf, math.inf]
 
 
 @pytest.mark.parametrize(

@@ -153,6 +153,17 @@ def test_broken_requests_cost_themselves(tmp_path: Path) -> None:
     assert batch.rows["id"].to_pylist() == ["a", "b", "c"]
 
 
+def test_a_request_with_a_sign_that_was_cut_in_two_is_read_like_others(tmp_path: Path) -> None:
+    texts = [r'{"instances": [{"say": "hi"}]}', r'{"instances": [{"say": "hi \ud83d"}]}']
+    pq.write_table(
+        pa.table({"request": texts, "response": [r'{"predictions": ["\ud83d"]}'] * 2}), tmp_path / "a.parquet"
+    )
+    source = Requests(str(tmp_path))
+    (batch,) = source.read(source.pending({}))
+    assert batch.rows["say"].to_pylist() == ["hi", "hi ?"]
+    assert batch.rows["prediction"].to_pylist() == ["?"] * 2
+
+
 def test_files_whose_columns_have_other_types_are_fetched_together(tmp_path: Path) -> None:
     rows = [[{"zip": 2139, "n": 1}], [{"zip": "SW1A", "n": 0.5}, {"zip": None, "n": 2}]]
     for number, records in enumerate(rows):
