@@ -20,15 +20,20 @@ LARGEST = 64 << 20
 """The most bytes of one picture."""
 _ENDS = 64
 _FINISHED = ((b"\x89PNG\r\n\x1a\n", b"IEND"), (b"\xff\xd8\xff", b"\xff\xd9"))
-"""How a picture of a kind begins, and what stands at its end once it is whole."""
+"""How a picture of a kind begins, and what stands at its end once it is whole. Other kinds do not tell it alike."""
 _TOGETHER = b"\0pictures\0"
 _LENGTHS = struct.Struct("<QQq")
 
 
 @dataclass(frozen=True, slots=True)
 class Pictures:
-    """A picture is written once: it waits until its end is there, and it may not change once it was read."""
+    """A picture is written once: it waits until its end is there, or where its kind has no mark of that until it was
+    left alone for ``settle_seconds``. It may not change once it was read.
 
+    Phones put videos behind pictures: the mark may stand before the end of one that nobody writes to any more.
+    """
+
+    settle_seconds: float
     stale_seconds: float
     strong: ClassVar[bool] = True
 
@@ -37,7 +42,7 @@ class Pictures:
             self.verify(entry, start)
             return Span(replace(start, size=entry.size, modified_ns=entry.modified_ns), 0)
         begin, end = _ends(entry)
-        if not _is_whole(begin, end):
+        if not self._is_whole(entry, begin, end, age):
             if age <= self.stale_seconds:
                 return None  # being written
             raise Damaged(f"{entry.part} is no whole picture ({entry.size:,} bytes). Write it again, or remove it.")
@@ -74,12 +79,11 @@ class Pictures:
             assert isinstance(batch, pa.RecordBatch)
             yield batch.take(pa.array(list(rows), pa.int64()))
 
-
-def _is_whole(begin: bytes, end: bytes) -> bool:
-    for start, finish in _FINISHED:
-        if begin.startswith(start):
-            return finish in end
-    return bool(begin)
+    def _is_whole(self, entry: Entry, begin: bytes, end: bytes, age: float) -> bool:
+        finish = next((finish for start, finish in _FINISHED if begin.startswith(start)), None)
+        if finish is None:
+            return bool(begin) and age > self.settle_seconds
+        return finish in end or (age > self.stale_seconds and finish in _content(entry))
 
 
 def _ends(entry: Entry) -> tuple[bytes, bytes]:

@@ -86,7 +86,8 @@ class Files(Source):
     delimiter: str | None = None
     """Between the cells of a CSV row; found in the header where it is not given."""
     settle_seconds: float = 60.0
-    """A last line without a newline counts as a row once the file was left alone for so long."""
+    """A last line without a newline, and a picture that is neither PNG nor JPEG, counts as a row once the file was left
+    alone for so long."""
     stale_seconds: float = 3600.0
     """A file that is not whole (Parquet without footer, cut gzip, open quote) is an error after so long."""
     max_row_bytes: int = 64 << 20
@@ -223,7 +224,7 @@ class Files(Source):
             "parquet": Parquet(self.stale_seconds),
             "csv": text(Csv(self.delimiter, self.max_row_bytes)),
             "jsonl": text(Jsonl(self.max_row_bytes)),
-            "pictures": Pictures(self.stale_seconds),
+            "pictures": Pictures(self.settle_seconds, self.stale_seconds),
         }
 
     def _format(self, part: str) -> Format:

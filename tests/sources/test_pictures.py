@@ -54,6 +54,29 @@ def test_a_picture_that_is_being_written_waits_and_one_that_never_ends_is_damage
     assert [flaw.part for flaw in log.files(format="pictures", broken="quarantine").flaws(positions)] == ["c.jpg"]
 
 
+@pytest.mark.parametrize("kind", ["WEBP", "GIF", "BMP", "TIFF"])
+def test_a_picture_whose_kind_has_no_mark_at_its_end_waits_until_it_is_left_alone(log, drain, kind) -> None:  # type: ignore[no-untyped-def]
+    part, files, positions = f"a.{kind.lower()}", log.files(format="pictures"), dict[str, str]()
+    log.write(part, picture(1, 40, kind)[:300])
+    assert drain(files, positions) == []
+    log.write(part, picture(1, 40, kind), age=30)
+    assert drain(files, positions) == []
+    log.age(part, 100)
+    assert [row["image"] for row in drain(files, positions)] == [picture(1, 40, kind)]
+    assert files.pending(positions) == []
+
+
+def test_a_picture_with_something_behind_it_is_read_when_nobody_writes_to_it(log, drain) -> None:  # type: ignore[no-untyped-def]
+    content = {"a.jpg": picture(1, kind="JPEG") + bytes(5000), "b.png": picture(2) + bytes(5000)}
+    for part, each in content.items():
+        log.write(part, each, age=HOUR - 100)
+    files = log.files(format="pictures")
+    assert files.pending({}) == []
+    for part in content:
+        log.age(part, HOUR + 100)
+    assert {row["file"]: row["image"] for row in drain(files, {})} == content
+
+
 def test_a_picture_in_the_place_of_another_is_an_error_and_a_touched_one_is_not(log, drain) -> None:  # type: ignore[no-untyped-def]
     log.write("a.png", picture(1), age=10)
     positions: dict[str, str] = {}
