@@ -1,7 +1,8 @@
 """Copies of what was logged to MLflow, in a folder that is read like any other.
 
 A copy bears the time at which its run ended. It is removed a day after it was read, and fetched again where a round
-needs it once more.
+needs it once more. Monitors that read the same have one folder for it, whatever process they are in: what is there at
+one moment may be gone at the next.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from opmon.sources._position import Position, parse
 _TABLE = ".json"
 _AS_LINES = ".jsonl"
 _KEPT = 86_400.0
+_FETCHING = ".fetching-"
 _NAME = re.compile(r"[\w\-. =+@,()#]+(/[\w\-. =+@,()#]+)*")
 
 
@@ -56,13 +58,14 @@ class Mirror:
         position = positions.get(part)
         if is_read(position, part) and parse(position, part).modified_ns == ended:
             return True
-        target = self.folder / part
-        return target.is_file() and target.stat().st_mtime_ns == ended
+        status = status_of(self.folder / part)
+        return status is not None and status.st_mtime_ns == ended
 
     def size(self, run_id: str, path: str) -> int | None:
         """The size of a copy; None where there is none, or a copy differs from what it was made of."""
         target = self.folder / self.part_of(run_id, path)
-        return target.stat().st_size if target.is_file() and target.name == Path(path).name else None
+        status = status_of(target)
+        return None if status is None or target.name != Path(path).name else status.st_size
 
     def copy(self, run_id: str, path: str, ended: int) -> None:
         """Let there be a copy of an artifact, whole at once."""
@@ -70,7 +73,7 @@ class Mirror:
             raise SourceError(f"the artifact {path!r} of run {run_id} has a name that cannot be a file's")
         target = self.folder / self.part_of(run_id, path)
         target.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(prefix=".fetching-", dir=self.folder) as place:
+        with tempfile.TemporaryDirectory(prefix=_FETCHING, dir=self.folder) as place:
             found = self.logged.download(run_id, path, Path(place))
             if path.endswith(_TABLE):
                 found = _as_lines(found, f"{path} of run {run_id}")
@@ -88,20 +91,18 @@ class Mirror:
     def hidden(self, begin: int, end: int | None = None) -> dict[str, str]:
         """Positions behind copies of what ended before ``begin``, or after ``end``: others asked for them."""
         found = {}
-        for path in _files(self.folder):
-            status = path.stat()
+        for part, status in _files(self.folder):
             if status.st_mtime_ns < begin or (end is not None and status.st_mtime_ns > end):
                 position = Position(1, 1, status.st_size, status.st_mtime_ns)
-                found[str(path.relative_to(self.folder))] = str(position)
+                found[part] = str(position)
         return found
 
     def forget(self, positions: Mapping[str, str]) -> None:
         """Remove copies that were read, after a day."""
         long_ago = time.time() - _KEPT
-        for path in _files(self.folder):
-            part = str(path.relative_to(self.folder))
-            if path.stat().st_ctime < long_ago and is_read(positions.get(part), part):
-                path.unlink(missing_ok=True)
+        for part, status in _files(self.folder):
+            if status.st_ctime < long_ago and is_read(positions.get(part), part):
+                (self.folder / part).unlink(missing_ok=True)
 
 
 def is_read(position: str | None, part: str) -> bool:
@@ -110,8 +111,22 @@ def is_read(position: str | None, part: str) -> bool:
     return found.started and found.at == found.whole
 
 
-def _files(folder: Path) -> Iterator[Path]:
-    yield from (path for path in folder.rglob("*") if path.is_file() and ".fetching-" not in str(path))
+def status_of(copy: Path) -> os.stat_result | None:
+    """What is known of a copy; None where there is none (any more)."""
+    try:
+        return copy.stat()
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+
+
+def _files(folder: Path) -> Iterator[tuple[str, os.stat_result]]:
+    """The copies that there are, by their names."""
+    for place, folders, names in os.walk(folder):  # passes over folders that are gone by now
+        folders[:] = [name for name in folders if not name.startswith(_FETCHING)]
+        for path in (Path(place, name) for name in names):
+            status = status_of(path)
+            if status is not None:
+                yield str(path.relative_to(folder)), status
 
 
 def _as_lines(file: Path, shown: str) -> Path:

@@ -18,7 +18,7 @@ from opmon.registry.logged import LoggedTrace
 from opmon.sources._position import parse
 from opmon.sources._since import Since, settling, since_text
 from opmon.sources.files import Files
-from opmon.sources.mlflow.mirror import Mirror, folder_for, is_read
+from opmon.sources.mlflow.mirror import Mirror, folder_for, is_read, status_of
 from opmon.sources.mlflow.mirrored import MARK, Mirrored, began, in_copies, in_copy, logged
 from opmon.sources.mlflow.sketch import MOST, Sketch
 from opmon.types import Slice
@@ -132,10 +132,10 @@ def _copied(folder: Path, part: str, position: str | None, traces: Sequence[Logg
 
 def _is_there(folder: Path, part: str, position: str | None) -> bool:
     """Whether there is a copy, and the one in which a position was reached: another monitor may have looked later."""
-    target = folder / part
-    if not target.is_file():
+    status = status_of(folder / part)
+    if status is None:
         return False
-    return _sketch(position) is None or target.stat().st_size == parse(in_copy(position or ""), part).size
+    return _sketch(position) is None or status.st_size == parse(in_copy(position or ""), part).size
 
 
 def _told(folder: Path, piece: Slice, before: str | None) -> Slice:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import os
+import shutil
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -160,6 +161,25 @@ def test_copies_that_are_gone_are_fetched_again(runs: Runs) -> None:
     assert not list(folder.rglob("*.parquet"))
     assert source.pending(positions) == []
     assert not list(folder.rglob("*.parquet")), "what was read is not fetched again"
+
+
+def test_copies_that_another_process_removes_meanwhile_are_none(tmp_path: Path) -> None:
+    """Monitors of one experiment share its folder, and each fetches into folders of its own there."""
+    for number in range(3):
+        for name in ("a.csv", "b.csv"):
+            (tmp_path / str(number)).mkdir(exist_ok=True)
+            (tmp_path / str(number) / name).write_text("x\n1\n")
+    (tmp_path / ".fetching-x").mkdir()
+    (tmp_path / ".fetching-x" / "a.csv").write_text("x\n")
+    looking = mirror._files(tmp_path)
+    first, _ = next(looking)
+    stays = tmp_path / Path(first).parent
+    for path in tmp_path.iterdir():
+        if path != stays:
+            shutil.rmtree(path)
+    (stays / ("b.csv" if first.endswith("a.csv") else "a.csv")).unlink()
+    assert list(looking) == []
+    assert [part for part, _ in mirror._files(tmp_path)] == [first]
 
 
 def test_what_a_limit_leaves_is_not_fetched(runs: Runs) -> None:
