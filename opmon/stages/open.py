@@ -142,7 +142,7 @@ def _thinning(counted: Counted) -> Mapping[str, str | float] | None:
 
 
 def _waiting(work: Toolbox, connection: Connection, plan: RoundPlan) -> dict[tuple[str, str], Round]:
-    """By model version, the rounds that wait for more inputs, and read versions from the log as ``plan`` does."""
+    """By model version, the rounds that wait for more inputs, and read the log as ``plan`` does."""
     found = {}
     for round_ in rounds.unfinished(connection, work.name):
         if gathers(connection, round_, work.settings.watch, work.clock()) and _read_alike(round_.plan, plan):
@@ -151,9 +151,11 @@ def _waiting(work: Toolbox, connection: Connection, plan: RoundPlan) -> dict[tup
 
 
 def _read_alike(one: RoundPlan, other: RoundPlan) -> bool:
-    """Whether two plans take the versions from the same column, and mean the same by what it says."""
+    """Whether two plans take the same rows for inputs, and the versions from the same column, and mean the same by
+    what it says."""
     first, second = one.versions, other.versions or {}
-    if not first or one.version_column != other.version_column or one.thinning != other.thinning:
+    rows_alike = one.where == other.where and one.thinning == other.thinning
+    if not first or not rows_alike or one.version_column != other.version_column:
         return False
     return all(second[text] == version for text, version in first.items() if text in second)
 

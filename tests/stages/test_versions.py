@@ -144,6 +144,24 @@ def test_a_canary_that_has_waited_long_enough_asks_for_its_share_of_the_labels(c
     assert len(draws.unpack_draw(round_.draw or b"")) == 15
 
 
+def test_a_canary_gathers_under_one_condition(workbench: Any, sqlite: str, clock: Any) -> None:
+    """Of what is gathered the condition holds that held when its round opened: what came under another is not its."""
+    before = workbench.monitor(sqlite, clock, columns=COLUMNS, round=LIMITS)
+    workbench.write_window(size=270, served_by=["v1"] * 200 + ["2"] * 70, kind=["user"] * 240 + ["shadow"] * 30)
+    before.advance()
+    assert of(before, 2).state == "opened"
+    inputs = {"tensor": "pixels", "where": "kind == 'user'"}
+    monitor = workbench.monitor(sqlite, clock, columns=COLUMNS, round=LIMITS, inputs=inputs)
+    workbench.write_window(size=270, served_by=["v1"] * 200 + ["2"] * 70, kind=["user"] * 240 + ["shadow"] * 30)
+    assert monitor.advance().opened == 2
+    workbench.write_window(size=270, served_by=["v1"] * 200 + ["2"] * 70, kind=["user"] * 230 + ["shadow"] * 40)
+    assert monitor.advance().opened == 1
+    clock.pass_(days=3651)
+    monitor.advance()
+    found = [of(monitor, number) for number in (2, 4)]
+    assert [(each.received, each.inputs) for each in found] == [(70, 70), (70, 70)]
+
+
 def test_a_canary_asks_for_all_of_the_budget_where_that_is_said(workbench: Any, sqlite: str, clock: Any) -> None:
     monitor = workbench.monitor(sqlite, clock, columns=COLUMNS, round=LIMITS | {"canary": "whole"})
     workbench.write_window(size=227, served_by=["v1"] * 200 + ["models:/digits/2"] * 27)
