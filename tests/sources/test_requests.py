@@ -153,6 +153,30 @@ def test_broken_requests_cost_themselves(tmp_path: Path) -> None:
     assert batch.rows["id"].to_pylist() == ["a", "b", "c"]
 
 
+def test_single_inputs_are_found_again_behind_lines_that_cannot_be_read(tmp_path: Path) -> None:
+    """Such a line keeps its number: what an annotator is shown is the input that was drawn, not one behind it."""
+    for name in ("a", "b"):
+        lines = [json.dumps({"request_id": f"{name}{k}", "request": '{"inputs": [[1], [2]]}'}) for k in range(6)]
+        lines[1] = lines[3] = "{broken}"
+        (tmp_path / f"{name}.jsonl").write_text("".join(f"{line}\n" for line in lines))
+    source = Requests(str(tmp_path), broken="skip")
+    slices = source.pending({})
+    at = {
+        key: (batch.slice_index, batch.first_row + number)
+        for batch in source.read(slices)
+        for number, key in enumerate(batch.rows["id"].to_pylist())
+    }
+    assert len(at) == 16
+    for wanted in (["a0#1", "a2#0", "a5#1", "b4#0", "b2#1"], ["b5#0", "b5#1"]):
+        rows: dict[int, list[int]] = {}
+        for key in wanted:
+            index, row = at[key]
+            rows.setdefault(index, []).append(row)
+        assert source.fetch(slices, rows)["id"].to_pylist() == wanted
+    with pytest.raises(SourceError, match=r"a\.jsonl: input 2 of its slice cannot be read any more"):
+        source.fetch(slices, {0: [2]})
+
+
 def test_a_request_with_a_sign_that_was_cut_in_two_is_read_like_others(tmp_path: Path) -> None:
     texts = [r'{"instances": [{"say": "hi"}]}', r'{"instances": [{"say": "hi \ud83d"}]}']
     pq.write_table(

@@ -101,15 +101,16 @@ class Requests(Source):
         yield from self._batches(slices, numbers, None)
 
     def fetch(self, slices: Sequence[Slice], rows: Mapping[int, Sequence[int]]) -> pa.Table:
-        tables = []
         for index in sorted(rows):
             if not 0 <= index < len(slices) or any(not 0 <= row < slices[index].rows for row in rows[index]):
                 raise InputError(f"slice {index} has no such row; asked for {list(rows[index])[:5]}")
-            whole = joined([pa.Table.from_batches([batch.rows]) for batch in self.read_some(slices, [index])])
-            tables.append(whole.take(pa.array(list(rows[index]), pa.int64())))
-        if not tables:
-            return pa.table({name: pa.nulls(0) for name in OWN})
-        return joined(tables)
+        tables = [
+            _taken(slices[index], list(batches), rows[index])
+            for index, batches in itertools.groupby(
+                self._batches(slices, sorted(rows), None), key=lambda batch: batch.slice_index
+            )
+        ]
+        return joined(tables) if tables else pa.table({name: pa.nulls(0) for name in OWN})
 
     def _counted(self, pieces: Sequence[Slice], positions: Mapping[str, str]) -> list[Slice]:
         """The slices with as many rows as their requests have inputs; where one stops, it says how many requests."""
@@ -237,6 +238,19 @@ def _table(rows: Sequence[Row], names: Sequence[str]) -> pa.RecordBatch:
     columns = {name: as_array([row.get(name) for row in rows]) for name in (*names, *OWN)}
     columns["id"] = pa.array([_as_id(row.get("id")) for row in rows], pa.string())
     return pa.RecordBatch.from_arrays(list(columns.values()), names=list(columns))
+
+
+def _taken(piece: Slice, batches: Sequence[Batch], wanted: Sequence[int]) -> pa.Table:
+    """Rows of a slice by their numbers in it: those that cannot be read have numbers, too."""
+    numbers = (range(batch.first_row, batch.first_row + batch.rows.num_rows) for batch in batches)
+    place = {number: at for at, number in enumerate(itertools.chain.from_iterable(numbers))}
+    gone = [row for row in wanted if row not in place]
+    if gone:
+        raise SourceError(
+            f"{piece.part}: input {gone[0]} of its slice cannot be read any more. Put back what was there."
+        )
+    whole = joined([pa.Table.from_batches([batch.rows]) for batch in batches])
+    return whole.take(pa.array([place[row] for row in wanted], pa.int64()))
 
 
 def _as_id(value: Json) -> str | None:
