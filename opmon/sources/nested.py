@@ -38,6 +38,8 @@ class Nested(Around):
     """Another source whose batches also have the columns ``paths``, as far as they are not there by that name."""
 
     paths: tuple[str, ...]
+    may_lack: bool = False
+    """Whether rows may have nothing at a path, because all of them lack it; otherwise that is an error in the path."""
 
     def read(self, slices: Sequence[Slice], columns: Sequence[str] | None = None) -> Iterator[Batch]:
         outer = None if columns is None else self._outer(slices, columns)
@@ -78,7 +80,13 @@ class Nested(Around):
             root = _root(names, path)
             if root is not None:
                 steps = _steps(path[len(root) :])
-                rows = rows.append_column(path, _inside(rows.column(names.index(root)), root, steps, path, parsed))
+                try:
+                    inner = _inside(rows.column(names.index(root)), root, steps, path, parsed)
+                except SourceError:
+                    if not self.may_lack:
+                        raise
+                    inner = pa.nulls(rows.num_rows)
+                rows = rows.append_column(path, inner)
         return rows
 
 

@@ -14,6 +14,7 @@ import pytest
 from opmon.errors import InputError, SourceError
 from opmon.sources.requests.payloads import answers_of, inputs_of
 from opmon.sources.requests.requests import Requests
+from opmon.tables import joined
 from opmon.testing import check_source
 
 ROWS = [{"age": 30 + k, "town": "Ulm" if k % 2 else "Graz"} for k in range(40)]
@@ -129,6 +130,23 @@ def test_what_a_gateway_captured(tmp_path: Path) -> None:
     assert set(batch.rows["prediction"].to_pylist()) == {0.25}
     assert batch.rows["timestamp"].to_pylist()[3] == "2026-03-01T12:00:03Z"
     check_source(source, pa.table({"id": [f"e{place}" for place in range(20)]}))
+
+
+def test_captured_requests_without_responses_are_inputs(tmp_path: Path) -> None:
+    """A gateway may capture inputs alone: of a round, or of some of its files."""
+    side = {"data": "1,2", "encoding": "CSV"}
+    for place, sides in enumerate([{}, {"endpointOutput": {"data": "0.25", "encoding": "CSV"}}, {}]):
+        line = {
+            "captureData": {"endpointInput": side, **sides},
+            "eventMetadata": {"eventId": "e", "inferenceTime": "2026-03-01T12:00:00Z"},
+        }
+        (tmp_path / f"{place}.jsonl").write_text(f"{json.dumps(line)}\n")
+    source = Requests(str(tmp_path), "sagemaker")
+    slices = source.pending({})
+    for some, answers in ((slices, [None, 0.25, None]), (slices[:1], [None])):
+        rows = joined([pa.Table.from_batches([batch.rows]) for batch in source.read(some)])
+        assert rows["prediction"].to_pylist() == answers
+        assert rows["features"].to_pylist() == [[1, 2]] * len(some)
 
 
 def test_a_piece_in_which_every_request_failed_moves_the_cursor(tmp_path: Path) -> None:

@@ -65,7 +65,7 @@ class Requests(Source):
         files = Files(self.path, kind, self.pattern, settle_seconds=self.settle_seconds, broken=self.broken)
         captured = [f"{side}.{key}" for side in _SIDES for key in ("data", "encoding")]
         paths = (*captured, f"{_EVENT}.eventId", f"{_EVENT}.inferenceTime") if self.layout == "sagemaker" else ()
-        object.__setattr__(self, "_files", Nested(files, paths) if paths else files)
+        object.__setattr__(self, "_files", Nested(files, paths, may_lack=True) if paths else files)
 
     @property
     def asks(self) -> str:
