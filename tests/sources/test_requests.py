@@ -12,6 +12,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from opmon.errors import InputError, SourceError
+from opmon.sources import _reading
+from opmon.sources._folder import Entry
+from opmon.sources._runs import held
 from opmon.sources.requests.payloads import answers_of, inputs_of
 from opmon.sources.requests.requests import Requests
 from opmon.tables import joined
@@ -147,6 +150,25 @@ def test_captured_requests_without_responses_are_inputs(tmp_path: Path) -> None:
         rows = joined([pa.Table.from_batches([batch.rows]) for batch in source.read(some)])
         assert rows["prediction"].to_pylist() == answers
         assert rows["features"].to_pylist() == [[1, 2]] * len(some)
+
+
+def test_many_small_files_are_opened_a_few_times_each(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    opened: list[str] = []
+
+    def counted(entry: Entry) -> Entry:
+        opened.append(entry.part)
+        return held(entry)
+
+    monkeypatch.setattr(_reading, "held", counted)
+    for number in range(40):
+        text = json.dumps({"request_id": number, "request": json.dumps({"dataframe_records": [{f"x{number}": 1}]})})
+        (tmp_path / f"{number:02}.jsonl").write_text(f"{text}\n")
+    source = Requests(str(tmp_path))
+    slices = source.pending({})
+    names = {name for batch in source.read(slices) for name in batch.rows.schema.names}
+    assert names >= {f"x{number}" for number in range(40)}
+    assert source.fetch(slices, {index: [0] for index in range(40)})["id"].to_pylist() == [str(k) for k in range(40)]
+    assert len(opened) <= 40 * 10
 
 
 def test_a_piece_in_which_every_request_failed_moves_the_cursor(tmp_path: Path) -> None:

@@ -12,6 +12,8 @@ import pyarrow as pa
 
 from opmon.abc import Flaw, Source
 from opmon.errors import InputError, SourceError
+from opmon.sources._ahead import mapped
+from opmon.sources._damage import Damaged
 from opmon.sources.files import Files
 from opmon.sources.nested import Nested, as_array
 from opmon.sources.requests.payloads import Row, plain_text, rows_of
@@ -25,6 +27,8 @@ OWN = ("id", "timestamp", "model_version", "prediction", "scores", "response")
 _REQUEST, _RESPONSE, _STATUS = "request", "response", "status_code"
 _FAILED = "no request in this piece of the log succeeded"
 _MARK = "~"
+_AT_ONCE = 4
+"""So many files are opened side by side for the names of their columns."""
 _IDS = ("databricks_request_id", "client_request_id", "request_id", "id")
 _TIMES = ("timestamp_ms", "request_time", "timestamp", "time")
 _SIDES, _EVENT = ("captureData.endpointInput", "captureData.endpointOutput"), "eventMetadata"
@@ -142,12 +146,19 @@ class Requests(Source):
 
     def _names(self, slices: Sequence[Slice]) -> list[str]:
         """The columns of the inputs, from the first requests of each slice."""
-        names: dict[str, None] = {}
-        for index in range(len(slices)):
-            first = next(iter(self._opened(slices, [index])), None)
-            for row in () if first is None else first.rows:
-                names.update(dict.fromkeys(name for name in row if name not in OWN))
-        return list(names)
+        found = mapped(self._names_of, slices, _AT_ONCE)
+        return list(dict.fromkeys(itertools.chain.from_iterable(found)))
+
+    def _names_of(self, piece: Slice) -> Sequence[str]:
+        """The columns of a slice's first requests; none where none of them can be read, which reading all tells."""
+        try:
+            first = next(iter(self._files.read_some([_piece_of_file(piece)], [0])), None)
+        except Damaged:
+            return ()
+        if first is None or not (self.layout == "sagemaker" or _REQUEST in first.rows.schema.names):
+            return ()
+        rows = itertools.chain.from_iterable(self._requests(first.rows))
+        return list(dict.fromkeys(name for row in rows for name in row if name not in OWN))
 
     def _opened(self, slices: Sequence[Slice], numbers: Sequence[int]) -> Iterator[_Opened]:
         """The inputs of each batch of requests; what could not be read keeps a number each."""
