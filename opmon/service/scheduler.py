@@ -5,7 +5,7 @@
 * One that is slow or hangs delays no other: each works in a thread of its own.
 * Between the scheduled times, labels that complete a round and deliveries that are due are seen to within seconds: one
   query tells for all monitors who has something to do. One that gets nowhere is asked less and less often, and one
-  whose cycles fail is begun less and less often.
+  whose cycles fail is begun less and less often. A cycle that was cut off, as its process ended, is gone on with.
 * SIGTERM and SIGINT let the steps under way finish, for :data:`LAST_STEPS` seconds; then nothing is waited for any
   more. All is safe: the next start goes on from the last transaction.
 """
@@ -32,11 +32,11 @@ from opmon.service.attention import Attention
 from opmon.service.crew import Crew
 from opmon.service.rests import FIRST_REST, Rests, backs_off, is_deadly
 from opmon.service.stopping import LAST_RESORT, Signals
-from opmon.service.timetable import Timetable
+from opmon.service.timetable import Timetable, is_too_late
 from opmon.service.watchdog import BUSY_SECONDS, Watchdog
 from opmon.stages.timelines import end_those_gone
-from opmon.store import cycles, readiness, ticks
-from opmon.store.engine import Store, open_store
+from opmon.store import cycles, leases, readiness, ticks
+from opmon.store.engine import Connection, Store, open_store
 
 log = logging.getLogger(__name__)
 
@@ -80,6 +80,8 @@ class Service:
     """Monitors whose scheduled run another process kept from beginning, or that ran out of time."""
     _unfinished: set[str] = field(default_factory=set, repr=False)
     """Those of them that had begun: they go on, whoever has begun them meanwhile."""
+    _cut_off: set[str] = field(default_factory=set, repr=False)
+    """Monitors whose time somebody had begun who is not at it any more: whoever is first goes on."""
     _at_work: dict[str, Monitor] = field(default_factory=dict, repr=False)
     """Whose cycles are under way, as they were configured when these began."""
     _untimed: bool = field(default=True, repr=False)
@@ -227,12 +229,23 @@ class Service:
         """Start the monitors that have something to do between their scheduled times."""
         with self.store.read() as connection:
             names = readiness.monitors_with_work(connection, self.clock())
-            names = (names | self._owed) & set(self.monitors)
+            self._cut_off = self._left_behind(connection)
+            names = (names | self._owed | self._cut_off) & set(self.monitors)
             ended = cycles.last(connection, names) if names else {}
         self.rests.keep(names)
         for name in sorted(names - self.crew.busy()):
             if self.rests.is_over(name) and not is_deadly(name, ended.get(name), self.clock()):
-                self.crew.want(name, open_new=name in self._owed)
+                self.crew.want(name, open_new=name in self._owed | self._cut_off)
+
+    def _left_behind(self, connection: Connection) -> set[str]:
+        """The monitors whose time was begun and did not come to its end, and at which nobody is any more."""
+        begun, now = cycles.cut_off(connection), self.clock()
+        found = {
+            name
+            for name, monitor in self.monitors.items()
+            if name in begun and not is_too_late(monitor.settings.schedule, (now - begun[name]).total_seconds())
+        }
+        return found - leases.held(connection) if found else found
 
     def work(self, name: str, open_new: bool) -> None:
         """One cycle of a monitor; whatever goes wrong is logged, and the schedule goes on."""
@@ -250,13 +263,14 @@ class Service:
                 del self._at_work[name]
 
     def _work(self, monitor: Monitor, name: str, open_new: bool) -> None:
-        begin = self.table.claim(name, anyway=name in self._unfinished) if open_new else None
+        cut_off = name in self._cut_off
+        begin = self.table.claim(name, anyway=name in self._unfinished, cut_off=cut_off) if open_new else None
         try:
             cycle = monitor.advance(open_new=open_new, seconds=CYCLE_SECONDS, begin=begin)
         except LeaseHeld as exc:
             log.debug("%s", exc)
             self.rests.rest_for_lease(name)
-            if open_new:
+            if open_new and not cut_off:  # of one that was cut off the database tells whether it still is
                 self._owed.add(name)
         except OpmonError as exc:
             log.warning("monitor %s: %s", name, exc)

@@ -21,7 +21,7 @@ from typing import Protocol
 
 from opmon.config import ScheduleSettings
 from opmon.config.schedule import INSTANT
-from opmon.store import ticks
+from opmon.store import cycles, ticks
 from opmon.store.engine import Connection
 
 log = logging.getLogger(__name__)
@@ -62,7 +62,7 @@ class Interval:
         seconds = max(1.0, settings.every.total_seconds())
         waited = seconds if last is None else (now - last).total_seconds()
         next_at = moment + max(0.0, seconds - waited)
-        if _is_too_late(settings, waited - seconds):
+        if is_too_late(settings, waited - seconds):
             next_at = moment + seconds - waited % seconds
         return cls(settings, seconds, next_at, _late=_put_off(settings))
 
@@ -73,7 +73,7 @@ class Interval:
         self.next_at += (late // self.seconds + 1) * self.seconds
         self._late = _put_off(self.settings)
         self.open_after = now - timedelta(seconds=_OWN_SHARE * self.seconds)
-        return not _is_too_late(self.settings, late)
+        return not is_too_late(self.settings, late)
 
     def clock_jumped(self, now: datetime) -> None:
         """Do nothing: an interval does not use the time of day."""
@@ -101,7 +101,7 @@ class Cron:
         self.open_after = self.next_at - INSTANT
         self.next_at = self.settings.next_after(now)
         self._late = timedelta(seconds=_put_off(self.settings))
-        return not _is_too_late(self.settings, late)
+        return not is_too_late(self.settings, late)
 
     def clock_jumped(self, now: datetime) -> None:
         again = self.settings.next_after(now - INSTANT)
@@ -119,7 +119,8 @@ def _put_off(settings: ScheduleSettings) -> float:
     return random.uniform(0.0, settings.jitter.total_seconds())  # noqa: S311 - spreads load, guards nothing
 
 
-def _is_too_late(settings: ScheduleSettings, seconds: float) -> bool:
+def is_too_late(settings: ScheduleSettings, seconds: float) -> bool:
+    """Whether a time that was due so many seconds ago is left out."""
     return settings.grace is not None and seconds > settings.grace.total_seconds() + _LOOK
 
 
@@ -179,14 +180,23 @@ class Timetable:
         after = None if schedule is None else schedule.open_after
         return begun is None or after is None or not after < begun <= now + ticks.AHEAD
 
-    def claim(self, name: str, *, anyway: bool = False) -> Callable[[Connection], bool]:
+    def claim(self, name: str, *, anyway: bool = False, cut_off: bool = False) -> Callable[[Connection], bool]:
         """What notes, under the monitor's lease, that its time is begun; it says no where another process was first.
 
-        ``anyway``: it is begun whoever else has.
+        ``anyway``: it is begun whoever else has. ``cut_off``: its last time was begun and not brought to its end; where
+        that is still so, it is gone on with.
         """
         schedule = self._schedules.get(name)
         after = None if anyway or schedule is None else schedule.open_after
-        return lambda connection: ticks.claim(connection, name, self.clock(), after)
+
+        def begin(connection: Connection) -> bool:
+            if cut_off and name in cycles.cut_off(connection):
+                return ticks.claim(connection, name, self.clock(), None)
+            if cut_off and after is None and not anyway:
+                return False  # another has gone on with it
+            return ticks.claim(connection, name, self.clock(), after)
+
+        return begin
 
 
 def schedule_of(settings: ScheduleSettings, last: datetime | None, now: datetime, moment: float) -> Schedule:

@@ -10,7 +10,7 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
 from opmon.store._among import among
-from opmon.store.schema import cycles
+from opmon.store.schema import cycles, ticks
 
 
 @dataclass(frozen=True)
@@ -86,3 +86,16 @@ def last(connection: Connection, monitors: Collection[str]) -> dict[str, Ended]:
     query = sa.select(cycles).where(among(connection, cycles.c.monitor, list(monitors)))
     found = (dict(row._mapping) for row in connection.execute(query))
     return {row.pop("monitor"): Ended(**row) for row in found}
+
+
+def cut_off(connection: Connection) -> dict[str, datetime]:
+    """The monitors whose last time was begun and has not come to its end, with when that was.
+
+    Somebody is at them, or was until the process ended: a cycle that was killed has no end, and one that was told to
+    stop, or whose time was over, has neither failed nor done all it had to.
+    """
+    done, ended = cycles.c.succeeded_at >= ticks.c.at, cycles.c.at >= ticks.c.at
+    failed = sa.and_(ended, cycles.c.failures > 0, cycles.c.killed == 0)
+    over = sa.func.coalesce(sa.or_(done, failed), sa.false())
+    query = sa.select(ticks).outerjoin(cycles, cycles.c.monitor == ticks.c.monitor).where(sa.not_(over))
+    return {row.monitor: row.at for row in connection.execute(query)}

@@ -119,6 +119,12 @@ def holders(connection: Connection) -> list[str]:
     return [_who(row, now) for row in found if not _is_over(row, now)]
 
 
+def held(connection: Connection) -> set[str]:
+    """The names of the leases that somebody holds now."""
+    found, now = connection.execute(sa.select(leases)).all(), _now(connection)
+    return {row.name for row in found if not _is_over(row, now)}
+
+
 def tokens(connection: Connection) -> dict[str, int]:
     """The last token of each lease."""
     return {row.name: int(row.token) for row in connection.execute(sa.select(leases.c.name, leases.c.token))}

@@ -13,6 +13,7 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import timedelta
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -187,6 +188,82 @@ def test_a_run_whose_time_was_over_goes_on(
     while service.crew.busy():
         service.crew.wait(60)
     assert opened(service, workbench.name) == 1
+
+
+def daily(workbench: Any, database: str, target: str, **schedule: Any) -> Service:
+    """A service whose monitor is begun once a day."""
+    plain = configuration(workbench, database, target, schedule={"every": "1d"} | schedule)
+    return Service(Settings.from_mapping(plain, workbench.folder))
+
+
+def attended(service: Service) -> None:
+    """Somebody looks who has something to do, and it is done."""
+    service.attend()
+    while service.crew.busy():
+        service.crew.wait(60)
+
+
+def begun_and_killed(service: Service, name: str) -> None:
+    """As it is after a process that was killed when it had begun the monitor's time."""
+    with service.store.write() as connection:
+        assert service.timetable().claim(name)(connection)
+
+
+def begun_and_stopped(service: Service, name: str) -> None:
+    """A process that was told to end as soon as it had begun the monitor's time."""
+    service.stop()
+    service.work(name, True)
+
+
+@pytest.mark.parametrize("cut_off", [begun_and_killed, begun_and_stopped])
+def test_a_cycle_that_was_cut_off_is_gone_on_with_by_whoever_is_there(
+    workbench: Any, database: str, target: str, cut_off: Any
+) -> None:
+    workbench.write_window()
+    cut_off(daily(workbench, database, target), workbench.name)
+    other = daily(workbench, database, target)
+    assert other.timetable().due() == [], "its next time is tomorrow"
+    assert opened(other, workbench.name) == 0
+    with hold(other.store, workbench.name):
+        attended(other)
+    assert opened(other, workbench.name) == 0, "who holds the lease may still be at it"
+    attended(other)
+    assert opened(other, workbench.name) == 1
+    workbench.write_window()
+    attended(other)
+    assert opened(other, workbench.name) == 1, "what came to its end is not begun again"
+
+
+def test_what_another_went_on_with_meanwhile_is_not_done_twice(
+    workbench: Any, sqlite: str, target: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    workbench.write_window()
+    begun_and_killed(daily(workbench, sqlite, target), workbench.name)
+    late, quick = daily(workbench, sqlite, target), daily(workbench, sqlite, target)
+    begin = late.crew.want
+
+    def want(name: str, *, open_new: bool) -> None:
+        attended(quick)
+        workbench.write_window()
+        begin(name, open_new=open_new)
+
+    monkeypatch.setattr(late.crew, "want", want)
+    attended(late)
+    assert opened(late, workbench.name) == 1
+    assert late._owed == set()
+
+
+def test_what_was_cut_off_longer_ago_than_the_grace_waits_for_its_next_time(
+    workbench: Any, sqlite: str, target: str
+) -> None:
+    workbench.write_window()
+    first = daily(workbench, sqlite, target, grace="2h")
+    begun_and_killed(first, workbench.name)
+    now = first.clock()
+    other = daily(workbench, sqlite, target, grace="2h")
+    other.clock = lambda: now + timedelta(hours=3)
+    attended(other)
+    assert opened(other, workbench.name) == 0
 
 
 def test_seventy_monitors_run_on_few_connections(workbench: Any, postgres: Any, caplog: Any) -> None:

@@ -199,7 +199,7 @@ def hanging(service: Service, now: list[float]) -> Iterator[None]:
             let_go.wait(60)
             return False
 
-    service.table.claim = lambda name, anyway=False: Hanging()  # type: ignore[method-assign]
+    service.table.claim = lambda name, **_: Hanging()  # type: ignore[method-assign]
     service.crew.want("digits", open_new=True)
     assert hangs.wait(60)
     try:
