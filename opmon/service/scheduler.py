@@ -77,7 +77,7 @@ class Service:
     rests: Rests = field(init=False, repr=False)
     _stop: threading.Event = field(default_factory=threading.Event, repr=False)
     _owed: set[str] = field(default_factory=set, repr=False)
-    """Monitors whose scheduled run another process kept from beginning, or that ran out of time."""
+    """Monitors whose scheduled run another process, or a fault, kept from beginning, or that ran out of time."""
     _unfinished: set[str] = field(default_factory=set, repr=False)
     """Those of them that had begun: they go on, whoever has begun them meanwhile."""
     _cut_off: set[str] = field(default_factory=set, repr=False)
@@ -265,19 +265,21 @@ class Service:
     def _work(self, monitor: Monitor, name: str, open_new: bool) -> None:
         cut_off = name in self._cut_off
         begin = self.table.claim(name, anyway=name in self._unfinished, cut_off=cut_off) if open_new else None
+        owed = {name} if open_new and not cut_off else set()  # of one that was cut off the database tells
         try:
             cycle = monitor.advance(open_new=open_new, seconds=CYCLE_SECONDS, begin=begin)
         except LeaseHeld as exc:
             log.debug("%s", exc)
             self.rests.rest_for_lease(name)
-            if open_new and not cut_off:  # of one that was cut off the database tells whether it still is
-                self._owed.add(name)
+            self._owed |= owed
         except OpmonError as exc:
             log.warning("monitor %s: %s", name, exc)
             self.rests.rest(name)
+            self._owed |= owed  # it may not have begun: where it has, it is not begun again
         except Exception:
-            log.exception("monitor %s failed; it will be tried again at its next time", name)
+            log.exception("monitor %s failed; it will be tried again", name)
             self.rests.rest(name)
+            self._owed |= owed
         else:
             log.log(logging.INFO if cycle.has_done else logging.DEBUG, "monitor %s: %s", name, cycle)
             if open_new:

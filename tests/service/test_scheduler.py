@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import http.server
 import logging
 import os
 import signal
 import socket
+import sqlite3
 import subprocess
 import sys
 import threading
@@ -22,6 +24,7 @@ import pytest
 import sqlalchemy as sa
 import yaml
 
+from opmon import monitor
 from opmon.config import Settings
 from opmon.outgoing.breaker import Breaker
 from opmon.service import scheduler
@@ -173,6 +176,41 @@ def test_a_run_that_another_process_kept_from_beginning_is_made_up_for(
     with service.store.read() as connection:
         assert readiness.monitors_with_work(connection, service.clock()) == set()
     assert service._owed == set()
+
+
+def test_a_run_that_the_database_kept_from_beginning_is_made_up_for(
+    workbench: Any, tmp_path: Path, target: str
+) -> None:
+    file = tmp_path / "busy.db"
+    service = daily(workbench, f"sqlite:///{file}?timeout=2", target)
+    workbench.write_window()
+    (name,) = service.timetable().due()
+    with contextlib.closing(sqlite3.connect(file, isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        service.work(name, True)
+    assert opened(service, name) == 0
+    service.rests.end(name)  # the time it is left alone for is over
+    attended(service)
+    assert opened(service, name) == 1
+
+
+def test_a_run_that_fails_after_it_began_is_not_begun_again(
+    workbench: Any, sqlite: str, target: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    service = daily(workbench, sqlite, target)
+    (name,) = service.timetable().due()
+    opens = list[int]()
+
+    def fails(_: object) -> None:
+        opens.append(1)
+        raise RuntimeError("a fault")
+
+    monkeypatch.setattr(monitor, "open_round", fails)
+    service.work(name, True)
+    for _ in range(2):
+        service.rests.end(name)
+        attended(service)
+    assert (opens, service._owed) == ([1], set())
 
 
 def test_a_run_whose_time_was_over_goes_on(
