@@ -24,6 +24,8 @@ class _At:
     """The same in all threads that work on it."""
     stage: str
     since: datetime
+    began_at: float
+    """Since when by the clock that only goes forward: how long something takes is counted on that one."""
     moved: datetime
     moved_at: float
     waits: bool = False
@@ -50,7 +52,8 @@ class Attention:
     def on(self, monitor: str) -> Iterator[None]:
         """Work on a monitor in this thread."""
         now = self._clock()
-        at = _At(object(), "", now, now, self._monotonic())
+        moment = self._monotonic()
+        at = _At(object(), "", now, moment, now, moment)
         with self._lock:
             self._at[monitor] = at
         token = _work.set(at.work)
@@ -113,14 +116,14 @@ class Attention:
                 if now - at.moved_at > seconds(name) and all(now > until for until in at.ends.values())
             ]
 
-    def busy(self, seconds: float) -> dict[str, Busy]:
-        """The monitors that have been worked on for so long."""
-        now = self._clock()
+    def busy(self, seconds: float, still: float = 0.0) -> dict[str, Busy]:
+        """The monitors that have been worked on for so long, and have not got on for ``still`` seconds."""
+        now = self._monotonic()
         with self._lock:
             return {
                 name: Busy(at.stage, at.since, at.moved)
                 for name, at in self._at.items()
-                if (now - at.since).total_seconds() >= seconds
+                if now - at.began_at >= seconds and now - at.moved_at >= still
             }
 
     def forget(self, monitor: str) -> None:

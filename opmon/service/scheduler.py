@@ -142,12 +142,8 @@ class Service:
 
     def stuck(self) -> dict[str, str]:
         """The monitors at which nothing has moved for long, and what each is at since when."""
-        now, busy = self.clock(), self.attention.busy(BUSY_SECONDS)
-        return {
-            name: f"{at.stage or 'at work'}, since {at.moved:%H:%M:%S} UTC"
-            for name, at in busy.items()
-            if (now - at.moved).total_seconds() >= BUSY_SECONDS
-        }
+        busy = self.attention.busy(BUSY_SECONDS, still=BUSY_SECONDS)
+        return {name: f"{at.stage or 'at work'}, since {at.moved:%H:%M:%S} UTC" for name, at in busy.items()}
 
     def take(self, settings: Settings) -> None:
         """Take over a configuration: monitors that are other than before are made anew, and begun by their schedules.
@@ -204,10 +200,12 @@ class Service:
     def give_up_stalled(self) -> None:
         """Give up the cycles in which nothing has moved for too long: their leases run out, and others may begin."""
         for name in self.attention.stalled(self._patience):
-            hanging = self._at_work.get(name)
+            hanging, at = self._at_work.get(name), self.attention.busy(0).get(name)
+            if at is None:
+                continue  # it has just ended
             log.error(
                 "monitor %s: nothing has moved for %.0f min in %s; the cycle is given up, and begun anew",
-                *(name, self._patience(name) / 60, self.attention.busy(0)[name].stage or "its work"),
+                *(name, self._patience(name) / 60, at.stage or "its work"),
             )
             overdue.count("cycle")
             self.attention.forget(name)

@@ -220,6 +220,25 @@ def test_a_cycle_in_which_nothing_moves_is_given_up_and_begun_anew(service: Serv
         assert (service.crew.busy(), service.crew.hanging()) == (set(), 1)
 
 
+def test_it_is_given_up_though_the_clock_went_back_meanwhile(service: Service) -> None:
+    now, old = [0.0], service.monitors["digits"]
+    with hanging(service, now):
+        service.clock = service.attention._clock = lambda: datetime.now(UTC) - timedelta(days=1)
+        now[0] = 10 * 60.0
+        assert service.stuck().keys() == {"digits"}
+        now[0] = 21 * 60.0
+        service.give_up_stalled()
+        assert (old.given_up, service.crew.hanging()) == (True, 1)
+
+
+def test_what_has_just_begun_is_not_stuck_though_the_clock_went_ahead(service: Service) -> None:
+    now = [0.0]
+    with hanging(service, now):
+        service.clock = service.attention._clock = lambda: datetime.now(UTC) + timedelta(days=1)
+        now[0] = 5.0
+        assert service.stuck() == {}
+
+
 def test_a_command_may_run_for_as_long_as_its_timeout_says(service: Service, tmp_path: Path) -> None:
     now, goes_on = [0.0], tmp_path / "goes on"
     service.attention._monotonic = service.crew._monotonic = lambda: now[0]
