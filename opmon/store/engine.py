@@ -19,7 +19,7 @@ import sqlalchemy as sa
 import sqlalchemy.orm  # MLflow imports it in whatever thread asks it first, and queries of others then fail
 from sqlalchemy.engine import Connection as Connection
 from sqlalchemy.engine import Engine
-from sqlalchemy.exc import ArgumentError, NoSuchModuleError, SQLAlchemyError
+from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError, SQLAlchemyError
 
 from opmon.errors import ConfigError, DatabaseBusy, OpmonError
 from opmon.redaction import shown_address
@@ -65,8 +65,8 @@ class Store:
                 yield connection
         except OpmonError:
             raise
-        except SQLAlchemyError as exc:
-            error = trouble(self.where, exc, POOL)
+        except (SQLAlchemyError, self._driver_error) as exc:
+            error = trouble(self.where, self._wrapped(exc), POOL)
             if error is None:
                 raise
             if not isinstance(error, DatabaseBusy):
@@ -74,6 +74,18 @@ class Store:
             elif not self.is_sqlite:
                 error.freed = end_stalled(self.engine) > 0
             raise error from exc
+
+    @property
+    def _driver_error(self) -> type[Exception]:
+        """What the driver raises where it is asked without SQLAlchemy: to begin on SQLite, to write many rows."""
+        error: type[Exception] = self.engine.dialect.loaded_dbapi.Error
+        return error
+
+    def _wrapped(self, exc: Exception) -> SQLAlchemyError:
+        """An error of the driver's as SQLAlchemy raises it."""
+        if isinstance(exc, SQLAlchemyError):
+            return exc
+        return DBAPIError.instance(None, None, exc, self._driver_error)
 
     def was_out_of_reach(self, seconds: float) -> bool:
         """Whether this process had trouble with the database within so many seconds."""

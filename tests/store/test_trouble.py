@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import sqlite3
 import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -14,6 +16,7 @@ import sqlalchemy as sa
 
 from opmon.errors import DatabaseBusy, DatabaseUnavailable
 from opmon.store._connections import BUSY_SECONDS, POOL
+from opmon.store._inserting import insert as insert_many
 from opmon.store.engine import Store, connect, open_store
 from opmon.store.migrate import state
 from opmon.store.schema import leases, waits
@@ -109,6 +112,34 @@ def test_a_row_that_is_held_too_long_is_told(postgres: Callable[[], str]) -> Non
         holder.execute(sa.select(waits).with_for_update())
         with pytest.raises(DatabaseBusy, match="lock_timeout"), store.write() as connection:
             connection.execute(waits.delete())
+
+
+def test_a_file_that_is_damaged_while_it_is_open_is_told(sqlite: Store, tmp_path: Path) -> None:
+    insert(sqlite)
+    file = tmp_path / "opmon.db"
+    with closing(sqlite3.connect(file)) as other:
+        other.execute("CREATE TABLE another (a)")
+        other.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    with file.open("r+b") as opened:
+        opened.write(b"no database" * 1000)
+    with pytest.raises(DatabaseUnavailable, match="not a SQLite database"):
+        insert(sqlite, "other")
+
+
+@pytest.mark.parametrize(
+    ("before", "told"),
+    [("SET LOCAL statement_timeout = '1ms'", "took longer than statement_timeout"), ("DROP TABLE waits", "missing")],
+)
+def test_what_keeps_many_rows_from_being_written_is_told(postgres: Callable[[], str], before: str, told: str) -> None:
+    store, at = open_store(postgres()), datetime(2026, 3, 1, tzinfo=UTC)
+
+    def write_many() -> None:
+        with store.write() as connection:
+            connection.exec_driver_sql(before)
+            insert_many(connection, waits, ("monitor", "since"), [(f"m{number}", at) for number in range(50_000)])
+
+    with pytest.raises(DatabaseUnavailable, match=told):
+        write_many()
 
 
 def test_a_transaction_that_stands_still_is_ended(postgres: Callable[[], str]) -> None:
