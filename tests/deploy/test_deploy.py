@@ -137,3 +137,16 @@ def test_rules_and_dashboard_ask_for_metrics_that_there_are() -> None:
         assert named <= known, expression
         for label in re.findall(r"(\w+)(?:=|!|=~)+\"", expression):
             assert label in {"monitor", "status", "state"}, expression
+
+
+def test_the_notes_of_the_chart_ask_only_what_is_there_in_each_mode() -> None:
+    """Where a CronJob runs the monitors, there is no worker whose pod could be asked for the first token."""
+    templates = DEPLOY / "helm/opmon/templates"
+    branch = re.compile(r'\{\{- if eq \.Values\.mode "service" }}(.*?)\{\{- else }}(.*?)\{\{- end }}\n', re.S)
+    (made,), (told,) = (branch.findall((templates / name).read_text()) for name in ("worker.yaml", "NOTES.txt"))
+    named = re.compile(r'(deploy|cronjob)/\{\{ include "opmon\.name" \. }}-(\w+)')
+    for of_mode, said in zip(made, told, strict=True):
+        (kind,) = re.findall(r"^kind: (\w+)$", of_mode, re.M)
+        (name,) = re.findall(r'^  name: \{\{ include "opmon\.name" \. }}-(\w+)$', of_mode, re.M)
+        assert set(named.findall(said)) == {({"Deployment": "deploy", "CronJob": "cronjob"}[kind], name)}
+    assert named.findall(branch.sub("", (templates / "NOTES.txt").read_text())) == []
