@@ -62,6 +62,8 @@ def prune(work: Toolbox, *, really: bool) -> Iterator[Erased]:
             found = _found(connection, round_, kinds, stays.get(number, ""))
             serves = versions.first_scored_run(connection, round_) is None
         yield _pruned(work, round_, found, serves, stands, really)
+    if really and due:
+        work.store.write_back()  # where others use it for long, it is done when they write
 
 
 def _reach(work: Toolbox) -> Reach:

@@ -78,6 +78,8 @@ def erase_input(work: Toolbox, desk: Desk | None, input_id: str, *, really: bool
         places = [each.position for each in held if each.round == number and not each.is_gold]
         _Run(work, round_, told, really).erase(input_id, places)
     _in_source(work, input_id, told, really)
+    if really and held and not work.store.write_back():
+        told.unreached.append("the database's file: others read or write it for long; run this again")
     return told
 
 

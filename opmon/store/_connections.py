@@ -82,6 +82,25 @@ def turn_to_write(engine: Engine, unhurried: bool) -> Iterator[None]:
         yield
 
 
+def written_back(engine: Engine) -> bool:
+    """Bring all that was written into the file of SQLite and empty the one beside it: either may still hold what was
+    removed, for as long as others have it open and write little. False where one of them reads or writes for too long.
+    """
+    if engine.dialect.name != "sqlite":
+        return True
+    pooled = engine.raw_connection()
+    try:
+        driver = pooled.driver_connection
+        assert isinstance(driver, sqlite3.Connection)
+        driver.execute(f"PRAGMA busy_timeout = {int(1000 * _patience(engine.url))}")
+        (busy, *_) = driver.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+    except sqlite3.OperationalError:
+        return False
+    finally:
+        pooled.close()
+    return not busy
+
+
 def _patience(url: URL) -> float:
     """The seconds that a writer waits for another one on SQLite, whichever process that one is in."""
     return float(str(url.query.get("timeout", BUSY_SECONDS)))

@@ -23,7 +23,7 @@ from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError, SQLAlch
 
 from opmon.errors import ConfigError, DatabaseBusy, OpmonError
 from opmon.redaction import shown_address
-from opmon.store._connections import POOL, UNHURRIED, pool_of, turn_to_write
+from opmon.store._connections import POOL, UNHURRIED, pool_of, turn_to_write, written_back
 from opmon.store._stalled import end_stalled
 from opmon.store._trouble import trouble
 
@@ -91,6 +91,10 @@ class Store:
         """Whether this process had trouble with the database within so many seconds."""
         at = _troubled.get(self.engine)
         return at is not None and time.monotonic() - at < seconds
+
+    def write_back(self) -> bool:
+        """Leave nothing of what was removed in SQLite's files; false where others have them in use for too long."""
+        return written_back(self.engine)
 
     @property
     def where(self) -> str:

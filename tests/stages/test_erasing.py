@@ -5,7 +5,8 @@ from __future__ import annotations
 import itertools
 import json
 import shutil
-from contextlib import suppress
+import sqlite3
+from contextlib import closing, suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,7 @@ import pytest
 
 from opmon.abc import Registry
 from opmon.errors import RegistryUnavailable
-from opmon.store import rounds
+from opmon.store import queue, rounds
 
 KEEP = {"payloads": "30d", "frames": "60d", "artifacts": "1y"}
 
@@ -128,6 +129,48 @@ def test_an_answer_that_cannot_be_taken_keeps_no_input_at_the_provider(workbench
     assert [each.split(":")[0] for each in told.unreached if "label provider" in each] == []
     assert task["task_key"] not in path.read_text()
     assert other["task_key"] in path.read_text()
+
+
+def in_the_database(folder: Path, text: bytes) -> list[str]:
+    """The files of the database in which a text is."""
+    return [path.name for path in sorted(folder.glob("opmon.db*")) if text in path.read_bytes()]
+
+
+def asked_about(monitor: Any, workbench: Any) -> tuple[str, bytes]:
+    """A drawn input, and a text that is in it."""
+    workbench.write_window(note=[f"Erika Mustermann {k} phone 0151-{k:07}" for k in range(200)])
+    label_all(monitor, workbench)
+    with monitor.store.read() as connection:
+        (first, *_) = queue.answers(connection, 1)
+    text = first.payload["note"]
+    assert isinstance(text, str)
+    return first.input_id, text.encode()
+
+
+def test_what_was_forgotten_is_in_no_file_of_a_database_that_others_have_open(workbench: Any, tmp_path: Path) -> None:
+    monitor = workbench.monitor(f"sqlite:///{tmp_path / 'opmon.db'}?timeout=0.5")
+    name, text = asked_about(monitor, workbench)
+    with closing(sqlite3.connect(tmp_path / "opmon.db", isolation_level=None)) as other:
+        other.execute("BEGIN")
+        other.execute("SELECT count(*) FROM rounds").fetchone()
+        assert "the database's file: others read or write it" in monitor.erase_input(name, really=True).unreached[-1]
+        assert in_the_database(tmp_path, text) != []
+        other.execute("COMMIT")
+        assert not any("database" in each for each in monitor.erase_input(name, really=True).unreached)
+        assert in_the_database(tmp_path, text) == []
+
+
+def test_what_was_pruned_is_in_no_file_of_a_database_that_others_have_open(
+    workbench: Any, sqlite: str, clock: Any, tmp_path: Path
+) -> None:
+    monitor = workbench.monitor(sqlite, clock, keep=KEEP)
+    _, text = asked_about(monitor, workbench)
+    clock.pass_(days=31)
+    with closing(sqlite3.connect(tmp_path / "opmon.db", isolation_level=None)) as other:
+        other.execute("SELECT count(*) FROM rounds").fetchone()
+        assert in_the_database(tmp_path, text) != []
+        assert len(monitor.prune(really=True)) == 1
+        assert in_the_database(tmp_path, text) == []
 
 
 def copy_world(folder: Path, into: Path) -> None:
