@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     "--half-width",
     type=float,
     help="The interval wanted: ± this much [0.03, which is 3 points, of recall and the like 0.05; of a regression a "
-    "tenth of its newest estimate].",
+    "tenth of its newest estimate, but no less than half of the interval that it has].",
 )
 @click.option("--inputs", type=click.IntRange(min=1), help="Inputs in a round [those of the newest round].")
 @click.option("--accuracy", type=float, help="What to expect of a classifier [the newest estimate].")

@@ -53,6 +53,8 @@ class Known:
     """Inputs of the newest round."""
     expected: float | None = None
     """The newest estimate."""
+    half_width: float | None = None
+    """Half the width of its interval."""
     gain: float | None = None
     telling: float | None = None
     spread: float | None = None
@@ -86,11 +88,14 @@ class Known:
     def usual_half_width(self) -> float | None:
         """What is planned for where no width is named: three points of a share, five of a main measure such as recall.
 
-        Of what is no share it is a tenth of the newest estimate, whatever its sign; None where there is none.
+        Of what is no share it is a tenth of the newest estimate, whatever its sign, but no less than half of the
+        interval that it has, which takes about four times the labels: a tenth of a bias near 0 would take any number
+        of them. None where there is no estimate.
         """
         if self.quantity.share:
             return 0.03 if self.main is None else 0.05
-        return abs(self.expected) / 10 if self.expected else None
+        has = self.half_width if self.half_width is not None and math.isfinite(self.half_width) else 0.0
+        return max(abs(self.expected or 0.0) / 10, has / 2) or None
 
     @property
     def is_share_of_inputs(self) -> bool:
@@ -111,6 +116,7 @@ def learned(connection: Connection, monitor: str, known: Known) -> Known:
         known,
         inputs=latest.estimate.frame_size,
         expected=latest.estimate.value,
+        half_width=latest.estimate.half_width,
         gain=gain_of(estimates),
         telling=telling_of(estimates, known.aim) if known.is_share_of_inputs else None,
         spread=None if known.is_share_of_inputs else _spread(latest.estimate, known, tally),

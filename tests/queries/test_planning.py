@@ -80,6 +80,18 @@ def test_a_width_that_nobody_names_is_the_usual_one(known: Known, width: float |
     assert known.usual_half_width == pytest.approx(width)
 
 
+@pytest.mark.parametrize("quantity", [BIAS.measured_in("days"), R_SQUARED, MAE])
+@pytest.mark.parametrize("expected", [0.0, -0.002, 0.01])
+def test_what_is_near_nothing_asks_for_an_interval_half_as_wide(quantity: Quantity, expected: float) -> None:
+    """And not for a tenth of next to nothing, which all inputs together would hardly give."""
+    showed = Shown(0.5, 100, 10_000, 1.0, simple=True)
+    known = Known(quantity, "regression", main=quantity.name, expected=expected, half_width=0.5, shown=showed)
+    assert known.usual_half_width == pytest.approx(0.25)
+    assert 300 < budget_for(known, 0.25, 10_000, expected, 0.5).budget <= 400
+    assert replace(known, expected=-80.0).usual_half_width == pytest.approx(8)
+    assert replace(known, half_width=math.inf, expected=-2.4).usual_half_width == pytest.approx(0.24)
+
+
 def test_a_half_width_beyond_the_scale_is_refused() -> None:
     for known, words in ((Known(), "0.03, which is 3 points, for instance; got 5"), (SCORES, "0.03, for instance")):
         with pytest.raises(InputError, match=words):
@@ -115,7 +127,9 @@ def known_of_recall(folder: Path, times: int) -> Known:
         key = rounds.get(connection, "m", 1).id
         revisions.add_estimate(connection, key, estimate, failures=25, labels_seen=120, made_at=now, tally=tally)
     with store.read() as connection:
-        return learned(connection, "m", Known(estimate.quantity, main=estimate.quantity.name))
+        known = learned(connection, "m", Known(estimate.quantity, main=estimate.quantity.name))
+    assert known.half_width == pytest.approx(estimate.half_width)
+    return known
 
 
 @pytest.mark.parametrize("half_width", [0.05, 0.02])

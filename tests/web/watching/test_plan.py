@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 
 import httpx
@@ -47,6 +48,7 @@ def test_thousands_are_read_as_they_are_written(client_of: Clients, written: str
 def test_a_regression_is_planned_in_its_unit(client_of: Clients) -> None:
     page = client_of(name="olga").get("/monitors/prices/plan").text
     assert "± €²" in page
+    assert re.search(r'placeholder="[0-9.,]+ €²"', page), "the width that is planned for"
     assert "expected accuracy" not in page.lower()
 
 
