@@ -51,6 +51,15 @@ def written(choices: Iterable[Choice], indent: int = 0) -> str:
     return "\n".join(_lines(nested(known.values()), known, (), indent))
 
 
+def in_a_comment(text: str) -> str:
+    """The text in one line and without signs that YAML does not take: names in a log may hold either.
+
+    >>> in_a_comment("the log has: age, net\\nincome")
+    'the log has: age, net income'
+    """
+    return " ".join("".join(letter if letter.isprintable() else " " for letter in text).split())
+
+
 def _lines(
     mapping: Mapping[str, object], known: Mapping[tuple[str, ...], Choice], above: tuple[str, ...], indent: int
 ) -> Iterator[str]:
@@ -63,7 +72,7 @@ def _lines(
             yield from _lines(value, known, key, indent + 2)
             continue
         text = f"{' ' * indent}{_flow(name)}: {_flow(value)}"
-        why = " ".join(f"{'guessed: ' if choice.guessed else ''}{choice.why}".split())
+        why = in_a_comment(f"{'guessed: ' if choice.guessed else ''}{choice.why}")
         yield f"{text:<{_COMMENT_AT - 1}} # {why}" if why else text
 
 

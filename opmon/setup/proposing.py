@@ -16,7 +16,7 @@ from opmon.setup.answers import Said, answered
 from opmon.setup.by_flavor import by_flavor
 from opmon.setup.by_log import by_log
 from opmon.setup.by_onnx import by_onnx
-from opmon.setup.choice import Choice, written
+from opmon.setup.choice import Choice, in_a_comment, written
 from opmon.setup.log import Log, look
 from opmon.setup.roles import place_columns
 from opmon.setup.sizes import sizes
@@ -75,7 +75,7 @@ def propose(uri: str, source: str, tracking_uri: str, folder: Path, kept: Path, 
     log = look(keys, folder)
     place = absolute(str(keys.get("path", "")), folder)
     world = World(registry, model, registry.signature(model), log, keys, place, kept, trust, uri)
-    choices, remarks = _chosen(world)
+    choices, remarks = _with_all_classes(*_chosen(world))
     first = [
         Choice(("model",), uri, f"version {model.version} ({', '.join(model.flavors) or 'no files'})"),
         *(Choice(("source", key), value, _WHY.get(key, "")) for key, value in keys.items()),
@@ -102,6 +102,16 @@ def _chosen(world: World) -> tuple[list[Choice], list[str]]:
         found, remarks = _answering(world, choices, fit.columns, answers)
         return found, [*refused, *remarks]
     raise InputError(_nothing(world, refused))
+
+
+def _with_all_classes(choices: list[Choice], remarks: Sequence[str]) -> tuple[list[Choice], Sequence[str]]:
+    """Without classes of which one alone was seen, as where the others are rare: only the user knows their names."""
+    seen = next((choice for choice in choices if choice.key == ("classes",) and len(choice.value) < 2), None)
+    if seen is None:
+        return choices, remarks
+    name = ", ".join(map(repr, seen.value)) or "none"
+    remark = f"of the classes only {name} was seen: name all of them in 'classes', in the order of the scores"
+    return [choice for choice in choices if choice is not seen], [*remarks, remark]
 
 
 _WAYS = {
@@ -219,7 +229,7 @@ def _text(name: str, choices: Sequence[Choice], tracking_uri: str, folder: Path,
             Choice(("state",), ".opmon", "cached models and work files"),
         ]
     )
-    notes = "".join(f"# {remark}\n" for remark in remarks)
+    notes = "".join(f"# {in_a_comment(remark)}\n" for remark in remarks)
     return f"{_HEAD}{notes}\n{services}\n\nmonitors:\n  {name}:\n{written(choices, 4)}\n{_rules(choices)}"
 
 

@@ -28,7 +28,9 @@ def dividing(log: Log, choices: Sequence[Choice]) -> str:
 
 
 def _divides(log: Log, name: str) -> bool:
-    if is_truth(name) or is_answer(name) or is_score(name) or any(letter in name for letter in ",[]{}:#'\" "):
+    if is_truth(name) or is_answer(name) or is_score(name):
+        return False
+    if not name.isprintable() or any(letter in name for letter in ",[]{}:#'\" "):
         return False
     kind = log.column(name).type
     if not (log.is_text(name) or pa.types.is_boolean(kind)):

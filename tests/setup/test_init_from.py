@@ -284,6 +284,16 @@ def test_a_log_in_an_object_store(
     assert Monitor.from_settings(load(tmp_path / "opmon.yaml"), "codes").advance().problems == []
 
 
+def test_names_of_two_lines_and_a_class_alone_make_a_file_that_can_be_read(init: Written) -> None:
+    """As columns are called in a sheet, and as production answers where the other class is rare."""
+    said = {"net\nincome": VALUES[:, 0], "the\nkind": ["new", "old"] * (ROWS // 2), "prediction": ["paid"] * ROWS}
+    code, out, monitor = init("codes", said, names=["a", "b", "c"])
+    assert code == DONE, out
+    assert "the log has: request_id, a, b, c, net" in out, "what the file also says, in a comment"
+    assert (monitor["columns"]["prediction"], "classes" in monitor) == ("prediction", False)
+    assert "of the classes only 'paid' was seen: name all of them in 'classes'" in out
+
+
 def test_a_refusal_is_said_once(init: Written) -> None:
     code, out, _ = init("three", {"note": ["x"] * ROWS})
     assert code == WRONG

@@ -19,6 +19,7 @@ def test_columns_of_few_words_are_named() -> None:
             "age": [1, 2, 3, 4],
             "same": ["x"] * 4,
             "two words": ["x", "y", "x", "y"],
+            "two\nlines": ["x", "y", "x", "y"],
         }
     )
     said = dividing(Log(rows, 4), [Choice(("columns", "model_version"), "version")])
