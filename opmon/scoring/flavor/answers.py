@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from opmon.errors import ModelError
 from opmon.problems import traits
-from opmon.scoring.inputs.classes import class_names
+from opmon.scoring.inputs.classes import class_names, is_said
 from opmon.scoring.inputs.sets import logged_sets
 from opmon.scoring.outputs.meaning import Meaning, Outputs, Scores
 from opmon.scoring.outputs.planning import chosen_classes
@@ -24,6 +24,8 @@ Read: TypeAlias = tuple[
     Array, NDArray[np.bool_], dict[str, NDArray[np.float32]], int, tuple[str, ...] | None, Numbers | None
 ]
 """Predictions, which of them hold, variables, how many differ from their scores, the classes, and the scores."""
+LABEL = "the model's label"
+"""What a model answers with, as errors call it."""
 
 
 @dataclass(frozen=True)
@@ -103,7 +105,7 @@ class AnswerReader:
         classes = self._classes(header)
         if "scores" in table.column_names:
             return self._by("scores", _matrix(table), "logits" if self.meaning == "logits" else "independent", classes)
-        said = logged_sets("the model's label", table["labels"].combine_chunks(), classes, self.spellings)
+        said = logged_sets(LABEL, table["labels"].combine_chunks(), classes, self.spellings)
         return said.sets, said.known, {}, 0, classes, None
 
     def _classified(self, table: pa.Table, header: Document) -> Read:
@@ -118,8 +120,8 @@ class AnswerReader:
         if scored is None and self.shares and _are_numbers(labels.type):
             numbers = labels if pa.types.is_floating(labels.type) else labels.cast(pa.float64())
             return self._by("labels", numbers.to_numpy(zero_copy_only=False), "probabilities", classes)
-        known = np.asarray(labels.is_valid())
-        names = self._named(class_names("the model's label", labels.filter(pa.array(known)), self.spellings))
+        known = _known(labels)
+        names = self._named(class_names(LABEL, labels.filter(pa.array(known)), self.spellings))
         predictions = np.full(table.num_rows, "", names.dtype if len(names) else np.dtype("<U1"))
         predictions[known] = names
         if scored is None:
@@ -172,6 +174,11 @@ def _matrix(table: pa.Table) -> Array:
     """The scores, a row for each input."""
     scores = table["scores"].combine_chunks()
     return np.asarray(scores.flatten()).reshape(table.num_rows, scores.type.list_size)
+
+
+def _known(labels: pa.Array) -> NDArray[np.bool_]:
+    """Which inputs have a label: NaN and blank text are none, as in a log."""
+    return np.asarray(labels.is_valid()) if pa.types.is_binary(labels.type) else is_said(LABEL, labels)
 
 
 def _are_numbers(kind: pa.DataType) -> bool:

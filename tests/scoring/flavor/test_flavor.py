@@ -29,10 +29,11 @@ from sklearn.svm import SVC, LinearSVC
 from opmon.errors import ModelError, SourceError
 from opmon.registry._asked import _told
 from opmon.registry.originals import runnable
+from opmon.scoring.flavor.answers import AnswerReader
 from opmon.scoring.flavor.process import Worker
 from opmon.scoring.flavor.scorer import FlavorScorer
 from opmon.scoring.scored import Scored
-from opmon.spellings import Spellings
+from opmon.spellings import AS_SPELT, Spellings
 from opmon.types import Batch, Signature
 from tests.patience import until
 from tests.scoring.flavor.custom import (
@@ -312,6 +313,13 @@ def test_a_bad_input_costs_only_itself(custom: FlavorScorer) -> None:
     }
     assert found.rejected[79].startswith("the model failed: the model ran out of memory (")
     assert found.predictions.tolist() == TRUE[:77] + TRUE[81:]
+
+
+@pytest.mark.parametrize("labels", [[1.0, np.nan, 0.0], ["1", " ", "0"], [1.0, np.inf, 0.0], [b"1", None, b"0"]])
+def test_an_answer_that_is_none_costs_only_its_input(labels: list[Any]) -> None:
+    reader = AnswerReader("classification", ("0", "1"), AS_SPELT, "auto", 0.5, False, None)
+    predictions, good, *_ = reader.read(pa.table({"labels": labels}), {})
+    assert (predictions[good].tolist(), good.tolist()) == (["1", "0"], [True, False, True])
 
 
 def test_what_kind_of_answers_a_model_gives_is_learned_beside_a_bad_input(custom: FlavorScorer) -> None:
