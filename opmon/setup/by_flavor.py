@@ -19,6 +19,7 @@ from opmon.setup.roles import is_answer
 from opmon.setup.world import World, answers_of
 from opmon.stages.models import way_of
 from opmon.types import Document
+from opmon.wording import counted
 
 _PATIENCE = "1m"
 """A model that takes longer for some inputs is asked for fewer at a time: an input on which it hangs is left out."""
@@ -67,7 +68,7 @@ def _of_answers(world: World, told: Document, table: pa.Table, fit: Fit) -> list
 
 
 def _of_labels(world: World, table: pa.Table, fit: Fit) -> Choice:
-    labels = table["labels"].combine_chunks()
+    labels = _answered(table["labels"].combine_chunks())
     numbers = pa.types.is_floating(labels.type) or pa.types.is_integer(labels.type)
     whole = not numbers or pc.all(pc.equal(labels, pc.floor(labels))).as_py()
     different = pc.count_distinct(labels).as_py()
@@ -82,6 +83,16 @@ def _of_labels(world: World, table: pa.Table, fit: Fit) -> Choice:
     return Choice(("problem",), "regression", "the model answers with numbers")
 
 
+def _answered(labels: pa.Array) -> pa.Array:
+    """The answers without the inputs that the model leaves open, such as those that lack a value."""
+    known = labels.is_valid()
+    if pa.types.is_floating(labels.type):
+        known = pc.and_kleene(known, pc.is_finite(labels))
+    if not pc.any(known, min_count=0).as_py():
+        raise ModelError(f"the model answers none of {counted(len(labels), 'input')}")
+    return labels.filter(known)
+
+
 def _few(world: World, fit: Fit, most: int) -> str | None:
     """A column of answers with at least two different values, and no more than that."""
     log = world.log
@@ -92,6 +103,7 @@ def _few(world: World, fit: Fit, most: int) -> str | None:
 def _of_scores(world: World, fit: Fit, scores: pa.Array, named: object) -> list[Choice]:
     width = scores.type.list_size
     values = np.asarray(scores.flatten()).reshape(-1, width)
+    values = values[np.isfinite(values).all(axis=1)]
     problem = Choice(("problem",), "classification", f"the model gives {width} scores")
     if named or ((values >= -1e-3).all() and np.allclose(values.sum(axis=1), 1, atol=1e-2)):
         return [problem]

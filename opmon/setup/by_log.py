@@ -50,6 +50,7 @@ def by_log(log: Log) -> tuple[list[Choice], tuple[str, ...]]:
 
 def _answer(log: Log) -> str | None:
     names = [name for name in log.rows.column_names if not pa.types.is_nested(log.column(name).type)]
+    names = [name for name in names if log.says(name)]
     called = [name for name in names if is_answer(name) and log.different(name) < max(log.rows.num_rows, 2)]
     fractions = [name for name in names if is_answer(name) and log.is_number(name)]
     return next(iter([*called, *fractions]), None)

@@ -86,7 +86,7 @@ def _is_prompt(log: Log, name: str, output: str) -> bool:
 
 def _tells_classes(log: Log, name: str) -> bool:
     """Whether a column of answers holds one of a few words in each row, which is what is watched then."""
-    return not pa.types.is_nested(log.column(name).type) and not _is_free(log, name)
+    return not pa.types.is_nested(log.column(name).type) and log.says(name) and not _is_free(log, name)
 
 
 def _is_free(log: Log, name: str) -> bool:

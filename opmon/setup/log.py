@@ -13,6 +13,7 @@ from opmon.abc import Source
 from opmon.checks.sample import first_rows
 from opmon.errors import InputError, OpmonError, SourceError
 from opmon.redaction import shown_address
+from opmon.scoring.inputs.classes import is_said
 from opmon.scoring.inputs.columns import decoded
 from opmon.setup.choice import Choice
 from opmon.setup.requests import layout_of
@@ -59,8 +60,11 @@ class Log:
         return (Choice(("source", "type"), "requests", why), Choice(("source", "layout"), self.layout), *aside)
 
     def column(self, name: str) -> pa.Array:
-        """The values of a column; one that holds nothing at all is text."""
+        """The values of a column, in which NaN and infinity are none; one that holds nothing at all is text."""
         column = decoded(self.rows[name].combine_chunks())
+        if pa.types.is_floating(column.type):
+            numbers = column.cast(pa.float32()) if pa.types.is_float16(column.type) else column
+            return pc.if_else(pc.is_finite(numbers), numbers, None)
         return column.cast(pa.string()) if pa.types.is_null(column.type) else column
 
     def different(self, name: str) -> int:
@@ -69,6 +73,14 @@ class Log:
         if pa.types.is_nested(column.type):
             return len(column)
         return int(pc.count_distinct(column, mode="only_valid").as_py())
+
+    def says(self, name: str) -> bool:
+        """Whether a column holds anything: blank text and NaN are nothing."""
+        column = self.column(name)
+        kind = column.type
+        if pa.types.is_nested(kind) or pa.types.is_binary(kind):
+            return bool(column.null_count < len(column))
+        return bool(is_said(name, column).any())
 
     def is_text(self, name: str) -> bool:
         kind = self.column(name).type

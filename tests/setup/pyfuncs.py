@@ -15,6 +15,18 @@ class Share(mlflow.pyfunc.PythonModel):
         return 1 / (1 + np.exp(-3 * (model_input["age"] + model_input["income"] + model_input["amount"]).to_numpy()))
 
 
+class Gaps(mlflow.pyfunc.PythonModel):
+    """Answers 1 or 0, or nothing where the age is low; once as a label, and else as two scores."""
+
+    def __init__(self, scores: bool) -> None:
+        self.scores = scores
+
+    def predict(self, context: Any, model_input: Any, params: Any = None) -> Any:  # type: ignore[override]
+        age = model_input["age"].to_numpy()
+        said = np.where(age < -1, np.nan, age > 0)
+        return np.stack([1 - said, said], axis=1) if self.scores else said
+
+
 class Towns(mlflow.pyfunc.PythonModel):
     """Answers with the name of one of seventy towns."""
 

@@ -67,6 +67,28 @@ def test_numbers_are_a_regression_and_a_few_whole_ones_classes() -> None:
     assert (given["problem"], given["classes"][:3], len(given["classes"])) == ("classification", ["0", "1", "2"], 10)
 
 
+@pytest.mark.parametrize("empty", [pa.nulls(200), [""] * 200, [np.nan] * 200])
+def test_a_column_that_holds_nothing_is_no_answer(empty: Any) -> None:
+    given = found(result=empty, prediction=WORDS, scores=np.stack([1 - RISK, RISK], axis=1).tolist())
+    assert given["columns"] == {"prediction": "prediction", "scores": ["scores"]}
+    assert given["classes"] == ["paid", "default"]
+    sentences = [f"this is what was said to number {k}" for k in range(200)]
+    assert found(category=empty, reply=sentences)["problem"] == "judged"
+    with pytest.raises(InputError, match="no column that is called like production's answers"):
+        by_log(log(prediction=empty))
+
+
+@pytest.mark.parametrize("hole", [np.nan, np.inf])
+def test_holes_in_columns_of_numbers_are_no_values(hole: float) -> None:
+    """As pandas writes them to Parquet: in what the model takes, in scores and in answers."""
+    holes = np.where(np.arange(200) % 9 == 0, hole, RISK)
+    assert found(answer=WORDS, age=holes)["columns"] == {"prediction": "answer"}
+    assert found(answer=WORDS, score=holes)["classes"] == ["paid", "default"]
+    assert found(predicted_price=100 * holes)["problem"] == "regression"
+    assert found(prediction=holes)["columns"]["threshold"] == 0.5
+    assert found(prediction=np.where(np.isfinite(holes), RISK > 0.5, hole))["classes"] == ["0", "1"]
+
+
 def test_a_truth_is_no_answer() -> None:
     with pytest.raises(InputError, match="no column that is called like production's answers"):
         by_log(log(label=WORDS, y_true=WORDS))

@@ -28,7 +28,7 @@ from opmon.setup.log import Log
 from opmon.stages import originals
 from tests.cli.test_commands import opmon
 from tests.conftest import Workbench, point_mlflow_at
-from tests.setup.pyfuncs import Looks, Share, Towns
+from tests.setup.pyfuncs import Gaps, Looks, Share, Towns
 
 NAMES = ["age", "income", "amount"]
 ROWS = 300
@@ -94,6 +94,14 @@ def shop(tmp_path_factory: pytest.TempPathFactory, mlflow_uri: str) -> Workbench
             pip_requirements=[],
             signature=infer_signature(pa.table(frame).to_pandas()),
         )
+        for name, model in (("gaps", Gaps(scores=False)), ("open", Gaps(scores=True))):
+            mlflow.pyfunc.log_model(
+                python_model=model,
+                name=name,
+                registered_model_name=name,
+                pip_requirements=[],
+                signature=infer_signature(pa.table(frame).to_pandas()),
+            )
         mlflow.pytorch.log_model(
             network(),
             name="network",
@@ -388,6 +396,13 @@ def test_with_trust_a_model_of_any_flavor_is_asked(init: Written) -> None:
     assert monitor["problem"] == "classification"
     assert monitor["columns"]["prediction"] == "decision"
     assert monitor["classes"] == {"paid": 0, "default": 1}, "it answers with one number between 0 and 1"
+
+
+@pytest.mark.parametrize("model", ["gaps", "open"])
+def test_with_trust_inputs_that_a_model_leaves_open_do_not_change_what_it_is(init: Written, model: str) -> None:
+    _, out, monitor = init(model, {"said": CODES}, "--trust")
+    assert (monitor["problem"], monitor["scoring"]["by"]) == ("classification", "flavor"), out
+    assert "scores" not in monitor, "they are probabilities"
 
 
 def test_with_trust_many_words_are_classes(init: Written) -> None:
