@@ -13,6 +13,7 @@ from opmon.abc import Source
 from opmon.checks.finding import Finding, short, trouble
 from opmon.config import MonitorSettings, Settings
 from opmon.errors import OpmonError, SourceError, UnavailableError
+from opmon.jobs.thinning import probabilities
 from opmon.queries.rounds import gathers
 from opmon.store import migrate, positions, rounds
 from opmon.store.engine import connect
@@ -59,10 +60,12 @@ def _look(
                 about, "warning", "nothing to read yet: nothing is there, or nothing that is complete and settled"
             ), None
         rows, seen = _first_inputs(monitor, slices)
+        _require_probabilities(monitor, rows)
     except OpmonError as exc:
         return trouble(about, exc), None
     names = rows.column_names
-    missing = [f"{key}: {name}" for key, name in monitor.columns.named if name not in names]
+    proxy = () if monitor.proxy_column is None else (("estimate.proxy", monitor.proxy_column.column),)
+    missing = [f"{key}: {name}" for key, name in (*monitor.columns.named, *proxy) if name not in names]
     if missing:
         message = f"columns that are not there ({', '.join(missing)}); there are: {', '.join(names)}"
         return Finding(about, "problem", message, needs_change=True), None
@@ -71,6 +74,14 @@ def _look(
     fitting = "" if rows.num_rows == seen else f"; {rows.num_rows:,} of the first {seen:,} rows fit inputs.where"
     message = f"{slices[0].part} can be read: {len(names)} columns ({short(names)}){remark}{fitting}"
     return Finding(about, "ok", message), Sample(rows, round_)
+
+
+def _require_probabilities(monitor: MonitorSettings, rows: pa.Table) -> None:
+    """An error where the column that says how likely each row was logged does not say it: no round would be opened."""
+    column = monitor.inclusion
+    if column is not None:
+        for batch in rows.to_batches():
+            probabilities(batch, column, np.ones(batch.num_rows, bool))
 
 
 def _first_inputs(monitor: MonitorSettings, slices: Sequence[Slice]) -> tuple[pa.Table, int]:

@@ -56,7 +56,8 @@ def checked(settings: Settings, names: Sequence[str], as_json: bool = False, fol
             tell(finding)
     problems = [finding for finding in found if finding.level == "problem"]
     if not as_json:
-        click.echo(_conclusion(found, len(problems), tried=sum(bool(finding.rows) for finding in found) >= len(names)))
+        shown = {finding.about for finding in found if finding.rows}
+        click.echo(_conclusion(found, len(problems), tried={f"{name}: trial" for name in names} <= shown))
     if not problems:
         return DONE
     return WRONG if any(finding.needs_change for finding in problems) else LATER

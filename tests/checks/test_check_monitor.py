@@ -71,6 +71,16 @@ CASES: dict[str, tuple[dict[str, Any], str, str]] = {
     ),
     "ids": ({"columns": {"id": "no_id"}}, "problem", "1 of 200 inputs have no 'no_id'"),
     "no ids": ({"columns": {"id": "said"}}, "warning", "has 2 different ids in 200 inputs, and the others count as"),
+    "likelihoods": (
+        columns(inclusion="numbers"),
+        "problem",
+        "with which probability a row was logged: above 0, at most",
+    ),
+    "no opinion": (
+        {"estimate": {"proxy": {"column": "opinion", "says": "answer"}}},
+        "problem",
+        "columns that are not there (estimate.proxy: opinion); there are: ",
+    ),
     "times": (columns(timestamp="shout"), "problem", "does not hold times"),
     "class": (
         {"measures": ["accuracy", {"recall": {"class": "Paid"}}], "main": "recall"},

@@ -11,11 +11,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 from click.testing import CliRunner, Result
 
 from opmon.cli import COMMANDS, HELD, LATER, WRONG, group, main
 from opmon.store import rounds
 from opmon.store.leases import hold
+from tests.outputs import judged, write_answers
 from tests.patience import LONGEST, until
 
 
@@ -183,6 +185,21 @@ def test_check_is_content_with_what_is_right(workbench: Any, config: str) -> Non
     assert "cpu" in out.lower()
     assert out.splitlines()[-1] == "ready: opmon run would go through"
     assert "w1-0" in out, "rows are shown as opmon sees them"
+
+
+def test_check_is_not_ready_where_a_monitor_has_no_inputs_though_others_show_theirs_twice(
+    workbench: Any, tmp_path: Path
+) -> None:
+    """Outputs that people judge are shown as annotators will see them, too, and that is no trial."""
+    write_answers(workbench.folder / "answers")
+    (workbench.folder / "nothing").mkdir(exist_ok=True)
+    path = workbench.write_yaml(f"sqlite:///{tmp_path / 'opmon.db'}", **judged(workbench))
+    given = yaml.safe_load(path.read_text())
+    (monitor,) = given["monitors"].values()
+    given["monitors"] = {"one": monitor, "other": {**monitor, "source": {"path": "nothing"}}}
+    path.write_text(yaml.safe_dump(given))
+    assert "\nready: " in opmon("check", "-c", str(path), "-m", "one")[1]
+    assert "\nnot ready: there are no inputs yet" in opmon("check", "-c", str(path))[1]
 
 
 def test_check_names_what_is_wrong(workbench: Any, tmp_path: Path) -> None:
