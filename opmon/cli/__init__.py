@@ -14,6 +14,7 @@ Exit codes:
 from __future__ import annotations
 
 import importlib
+import io
 import logging
 import os
 import sys
@@ -128,6 +129,7 @@ def group(ctx: click.Context, verbose: int, quiet: bool) -> None:
 
 def main(arguments: list[str] | None = None) -> None:
     """The entry point: errors become one or two lines and an exit code."""
+    _show_any_sign()
     try:
         with ceiling.held():
             result: object = group.main(args=arguments, prog_name="opmon", standalone_mode=False)
@@ -151,6 +153,12 @@ def main(arguments: list[str] | None = None) -> None:
         click.echo(redacted(traceback.format_exc()), err=True, nl=False)
         _end(FAULT)
     _end(result if isinstance(result, int) else DONE)
+
+
+def _show_any_sign() -> None:
+    """Where a terminal lacks a sign, such as the mark before a check, it shows a ?, and nothing ends for it."""
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="replace")
 
 
 def _end(code: int) -> NoReturn:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import math
 import os
@@ -9,7 +10,7 @@ import sys
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol, TypeVar
+from typing import TYPE_CHECKING, Protocol, TextIO, TypeVar
 
 import click
 
@@ -86,7 +87,15 @@ def one_monitor(settings: Settings, name: str | None) -> str:
 
 def print_json(value: object) -> None:
     """Print one line of JSON; an infinite bound, which JSON cannot say, is null."""
-    click.echo(json.dumps(_finite(value), default=_plain, ensure_ascii=False, allow_nan=False))
+    text = json.dumps(_finite(value), default=_plain, ensure_ascii=False, allow_nan=False)
+    click.echo(text, file=as_a_file())
+
+
+def as_a_file() -> TextIO:
+    """Standard output for what programs read: in UTF-8 as every file of opmon's, whatever the terminal speaks."""
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(encoding="utf-8")
+    return sys.stdout
 
 
 def console(stderr: bool = False, *, no_color: bool = False) -> Console:

@@ -11,7 +11,16 @@ from typing import TYPE_CHECKING
 import click
 
 from opmon.cli._team import show_team
-from opmon.cli.common import chosen, config_option, console, json_option, monitor_option, print_json, settings_of
+from opmon.cli.common import (
+    as_a_file,
+    chosen,
+    config_option,
+    console,
+    json_option,
+    monitor_option,
+    print_json,
+    settings_of,
+)
 from opmon.cli.gold import gold
 from opmon.wording import counted
 
@@ -72,7 +81,7 @@ def export_tasks(
     with store.read() as connection:
         tasks = queue.with_bytes(connection, tasks)
     guides = {name: settings.monitors[name].guide for name in {task.monitor for task in tasks} & set(settings.monitors)}
-    written = write_tasks(tasks, output if output is not None else sys.stdout, kind, guides)
+    written = write_tasks(tasks, output if output is not None else as_a_file(), kind, guides)
     click.echo(f"{written} open tasks{f' written to {output}' if output else ''}", err=True)
 
 

@@ -11,7 +11,7 @@ from typing import cast
 
 import click
 
-from opmon.cli.common import config_option, json_option, print_json, settings_of
+from opmon.cli.common import as_a_file, config_option, json_option, print_json, settings_of
 from opmon.durations import duration
 from opmon.errors import InputError
 from opmon.wording import counted
@@ -59,7 +59,7 @@ def report(monitor: str | None, path: Path | None, asked: str, output: str | Non
         return
     text = printed(period, own.quantity)
     if file is None:
-        click.echo(text, nl=False)
+        click.echo(text, file=as_a_file(), nl=False)
         return
     _write(file, text)
     rounds = counted(len(period.rounds), "round")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import os
 import sqlite3
 import subprocess
 import sys
@@ -57,6 +58,19 @@ def test_a_cycle_and_a_plan_need_no_scipy_stats() -> None:
     code = "import sys, opmon.monitor, opmon.cli.plan, opmon.robustness; print('scipy.stats' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "False"
+
+
+def test_a_terminal_that_lacks_a_sign_ends_no_command() -> None:
+    """And what programs read is UTF-8 all the same."""
+
+    def told(spoken: str, *arguments: str) -> bytes:
+        code = f"from opmon.cli import main; main({list(arguments)!r})"
+        env = {**os.environ, "PYTHONIOENCODING": spoken}
+        return subprocess.run([sys.executable, "-c", code], capture_output=True, check=True, env=env).stdout
+
+    assert b"interval of ? 3 points" in told("ascii", "plan", "--inputs", "5000")
+    assert "x ? x + c·sd·?" in told("latin-1", "explain", "table.noise").decode("latin-1")
+    assert "x ← x + c·sd·ε" in json.loads(told("latin-1", "explain", "table.noise", "--json").decode())["text"]
 
 
 def test_an_unknown_command_gets_the_nearest_name() -> None:
