@@ -184,18 +184,21 @@ class Service:
         self.crew.tend()
 
     def _unbegun(self, names: list[str]) -> list[str]:
+        """Those of the monitors that are to be begun, first who has waited for longest: a worker that starts while all
+        are due would make the last ones wait anew, and one that starts again and again for ever."""
         if not names:
             return []
-        now = self.clock()
+        now, never = self.clock(), datetime.min.replace(tzinfo=UTC)
         with self.store.read() as connection:
             begun, ended = ticks.last(connection), cycles.last(connection, names)
-        return [
+        found = [
             name
             for name in names
             if self.table.is_open(name, begun.get(name), now)
             and not backs_off(self.monitors[name].settings.schedule, ended.get(name), now)
             and not is_deadly(name, ended.get(name), now)
         ]
+        return sorted(found, key=lambda name: begun.get(name, never))
 
     def give_up_stalled(self) -> None:
         """Give up the cycles in which nothing has moved for too long: their leases run out, and others may begin."""

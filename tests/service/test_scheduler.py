@@ -30,7 +30,7 @@ from opmon.outgoing.breaker import Breaker
 from opmon.service import scheduler
 from opmon.service.rests import LEASE_REST, LONGEST_REST
 from opmon.service.scheduler import Service
-from opmon.store import readiness, rounds
+from opmon.store import readiness, rounds, ticks
 from opmon.store._connections import POOL
 from opmon.store.engine import connect, open_store
 from opmon.store.leases import hold
@@ -158,6 +158,22 @@ def test_a_lease_that_another_process_holds_is_asked_for_soon_and_often(
     with hold(service.store, workbench.name):
         waits = asked_at(service, monkeypatch)
     assert set(waits) == {LEASE_REST}
+
+
+def test_where_all_are_due_those_that_waited_for_longest_are_first(
+    workbench: Any, sqlite: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Workers that start again and again, each with too little time for all, would never come to the last ones."""
+    plain = workbench.configuration(sqlite, schedule={"every": "10s"})
+    plain["monitors"] = {name: plain["monitors"][workbench.name] for name in "abcde"}
+    service = Service(Settings.from_mapping(plain, workbench.folder))
+    for minutes, name in enumerate("daceb"[:-1], start=1):
+        with service.store.write() as connection:
+            ticks.claim(connection, name, service.clock() - timedelta(minutes=10 - minutes), None)
+    wanted: list[str] = []
+    monkeypatch.setattr(service.crew, "want", lambda name, open_new: wanted.append(name))
+    service.look()
+    assert "".join(wanted) == "bdace", "b was never begun"
 
 
 def test_a_run_that_another_process_kept_from_beginning_is_made_up_for(
