@@ -165,9 +165,9 @@ def test_where_all_are_due_those_that_waited_for_longest_are_first(
 ) -> None:
     """Workers that start again and again, each with too little time for all, would never come to the last ones."""
     plain = workbench.configuration(sqlite, schedule={"every": "10s"})
-    plain["monitors"] = {name: plain["monitors"][workbench.name] for name in "abcde"}
+    plain["monitors"] = dict.fromkeys("abcde", plain["monitors"][workbench.name])
     service = Service(Settings.from_mapping(plain, workbench.folder))
-    for minutes, name in enumerate("daceb"[:-1], start=1):
+    for minutes, name in enumerate("dace", start=1):
         with service.store.write() as connection:
             ticks.claim(connection, name, service.clock() - timedelta(minutes=10 - minutes), None)
     wanted: list[str] = []
