@@ -214,7 +214,7 @@ class Client:
                 problem = _why(answer.status, content)
                 if answer.status not in _BUSY:
                     raise Refused(answer.status, problem)
-                wait = float(answer.headers.get("retry-after") or 0)
+                wait = _seconds(answer.headers.get("retry-after"))
             except (OSError, http.client.HTTPException) as exc:
                 self._connection.close()
                 problem = str(exc) or type(exc).__name__
@@ -223,6 +223,18 @@ class Client:
                 raise Unreachable(f"{self._connection.host}:{self._connection.port} did not answer: {problem}")
             time.sleep(wait)
             pause = min(2 * pause, 5.0)
+
+
+def _seconds(text: str | None) -> float:
+    """How long a server asks to wait; 0 where it does not say, or names a time of day.
+
+    >>> [_seconds(text) for text in ("2", None, "Fri, 20 Nov 2026 12:00:00 GMT")]
+    [2.0, 0.0, 0.0]
+    """
+    try:
+        return max(0.0, float(text or 0))
+    except ValueError:
+        return 0.0
 
 
 def _task(told: Mapping[str, Any], classes: tuple[str, ...]) -> Task:

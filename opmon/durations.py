@@ -6,7 +6,7 @@ import re
 from datetime import timedelta
 
 _DURATION = re.compile(r"(\d+(?:\.\d+)?)\s*([smhdwy])\Z")
-_UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks", "y": "years"}
+_SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 7 * 86_400, "y": 365 * 86_400}
 _LONGEST = timedelta(days=3660)
 
 
@@ -14,18 +14,19 @@ def duration(value: object) -> timedelta:
     """
     >>> duration("90m")
     datetime.timedelta(seconds=5400)
+    >>> duration("999999999w")
+    Traceback (most recent call last):
+    ValueError: must be longer than 0s and at most 3660d
     """
     if isinstance(value, timedelta):
         return value
     match = _DURATION.match(value.strip()) if isinstance(value, str) else None
     if match is None:
         raise ValueError("must be a number with its unit, such as 30s, 15m, 1h, 7d, 2w or 1y")
-    number, unit = float(match.group(1)), _UNITS[match.group(2)]
-    if match.group(2) == "y":
-        number, unit = 365 * number, "days"
-    if number > 10**9 or not timedelta() < timedelta(**{unit: number}) <= _LONGEST:
+    seconds = float(match.group(1)) * _SECONDS[match.group(2)]
+    if seconds > _LONGEST.total_seconds() or not (found := timedelta(seconds=seconds)):
         raise ValueError("must be longer than 0s and at most 3660d")
-    return timedelta(**{unit: number})
+    return found
 
 
 def show_duration(value: timedelta) -> str:

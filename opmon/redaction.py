@@ -9,9 +9,11 @@ told to :func:`hide` when they are read, and are hidden wherever they stand from
 
 from __future__ import annotations
 
+import json
 import re
 import threading
 from collections.abc import Iterable, Mapping
+from pathlib import Path
 from urllib.parse import parse_qsl, quote, quote_plus, unquote, urlsplit
 
 HIDDEN = "***"
@@ -47,6 +49,8 @@ _LONGEST = 20_000
 _OF_ENVIRONMENT = re.compile(
     r"(PASSWORD|PASSWD|SECRET|TOKEN|_KEY|CREDENTIALS?|CONNECTION_STRING|_SAS|_DSN|_URI|_URL)\Z"
 )
+_KEY = re.compile(r"[A-Za-z0-9+/]{30,}={0,2}")
+"""A key in base64."""
 _known: dict[str, None] = {}
 _known_pattern: re.Pattern[str] | None = None
 _lock = threading.Lock()
@@ -65,9 +69,14 @@ def hide(values: Iterable[str]) -> None:
         before = len(_known)
         for value in values:
             if len(value) >= _SHORTEST and not value.isalpha():
-                _known.update(dict.fromkeys((value, quote(value, safe=""), quote_plus(value), quote(value))))
+                _known.update(dict.fromkeys(_forms(value)))
         if len(_known) > before:
             _known_pattern = re.compile("|".join(re.escape(each) for each in sorted(_known, key=len, reverse=True)))
+
+
+def _forms(value: str) -> list[str]:
+    """How a secret may be written: as it is, in an address, by Python and in JSON, which double its backslashes."""
+    return [value, quote(value, safe=""), quote_plus(value), quote(value), repr(value)[1:-1], json.dumps(value)[1:-1]]
 
 
 def secrets_in(address: str) -> list[str]:
@@ -92,7 +101,12 @@ def hide_environment(environment: Mapping[str, str]) -> None:
     """Hide what variables of the environment hold whose names tell a secret, or the address of something."""
     for name, value in environment.items():
         if _OF_ENVIRONMENT.search(name.upper()):
-            hide(secrets_in(value) if "://" in value else [] if value.startswith(("/", "~", ".")) else [value])
+            hide(secrets_in(value) if "://" in value else [] if _is_path(value) else [value])
+
+
+def _is_path(value: str) -> bool:
+    """Whether a value that may be a secret names a file: keys of clouds, too, may begin with a slash."""
+    return value.startswith(("/", "~", ".")) and (not _KEY.fullmatch(value) or Path(value).exists())
 
 
 def holds_a_secret(name: str) -> bool:

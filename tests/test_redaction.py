@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,7 @@ from hypothesis import strategies as st
 
 from opmon.config import Settings
 from opmon.errors import ConfigError
-from opmon.redaction import redacted, shown_address
+from opmon.redaction import hide_environment, redacted, shown_address
 from opmon.store.engine import connect
 
 SECRET = "s3cret"
@@ -89,6 +90,14 @@ def test_an_opened_database_tells_no_secret(address: str) -> None:
 def test_a_text_that_names_an_address_is_shown_without_its_user() -> None:
     told = redacted(f"GET http://ann:{SECRET}@mlflow/api?token={SECRET} failed")
     assert told == "GET http://***@mlflow/api?token=*** failed"
+
+
+def test_a_secret_of_the_environment_is_hidden_however_it_is_written(tmp_path: Path) -> None:
+    key, odd, file = "/wJalrXUtnFEMI+K7MDENG/bPxRfiCYEXAMPLEKEY", "qu\"ote\\and'more", tmp_path / "cloud.json"
+    hide_environment({"AWS_SECRET_ACCESS_KEY": key, "DB_PASSWORD": odd, "GOOGLE_APPLICATION_CREDENTIALS": str(file)})
+    for written in (key, odd, repr(odd), json.dumps(odd)):
+        assert redacted(f"{written} was refused").strip("'\"").startswith("***")
+    assert redacted(f"{file} is not there") == f"{file} is not there", "the name of a file is no secret"
 
 
 def test_what_opmon_keeps_is_for_its_user_alone(workbench: Any, tmp_path: Path) -> None:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import base64
 import binascii
 from collections.abc import Mapping
-from datetime import UTC, datetime
 
 from opmon.ingest.event import Event, Kind
+from opmon.ingest.moments import moment_of
 from opmon.ingest.refused import Refused
 from opmon.ingest.rows import LONGEST_ID, MOST_ROWS, id_of
 from opmon.ingest.texts import as_text, json_of, require_flat, text_of
@@ -51,7 +51,7 @@ def _event(attributes: Mapping[str, Json], data: str, came: str) -> Event:
     told = {name: _attribute(attributes, name) for name in ("specversion", "type", "source", "id")}
     if not told["specversion"].startswith(("0.3", "1.")):
         raise Refused(400, f"CloudEvents of version {told['specversion'][:20]} are not known; 1.0 and 0.3 are")
-    at = _moment(attributes.get("time"), came)
+    at = moment_of(attributes.get("time"), came)
     kind = told["type"].rsplit(".", 1)[-1].lower()
     if kind in ("request", "response"):  # of a pair: KServe gives both one id, Seldon a request id
         pair = id_of(attributes, "requestid") or told["id"]
@@ -90,12 +90,3 @@ def _decoded(value: Json) -> bytes:
         return base64.b64decode(value if isinstance(value, str) else "?", validate=True)
     except (binascii.Error, ValueError):
         raise Refused(400, "data_base64 is not base64") from None
-
-
-def _moment(value: Json, came: str) -> str:
-    """The time of the event in UTC; when it came, where it has none that can be read."""
-    try:
-        found = datetime.fromisoformat(value) if isinstance(value, str) else None
-        return came if found is None or found.tzinfo is None else found.astimezone(UTC).isoformat()
-    except (ValueError, OverflowError):
-        return came

@@ -6,6 +6,7 @@ import uuid
 from collections.abc import Mapping
 
 from opmon.ingest.event import Event, Kind
+from opmon.ingest.moments import moment_of
 from opmon.ingest.refused import Refused
 from opmon.ingest.texts import as_text, json_of
 from opmon.types import Json
@@ -65,6 +66,7 @@ def _of_one(value: Json, key: str, at: str) -> list[Event]:
     own = id_of(value)
     name, told = own or key, own or key or uuid.uuid4().hex
     if "request" in value and set(value) <= {"id", "request", "response", "timestamp"}:
+        at = moment_of(value.get("timestamp"), at)
         if value.get("response") is None:
             return [Event(Kind.REQUEST, name, told, at, as_text(value["request"]))]
         return [

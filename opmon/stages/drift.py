@@ -137,10 +137,18 @@ def _columns(work: Toolbox, round_: Round, parts: Sequence[Part], path: Path, fr
     samples = [read_sample(part.sample) for part in parts if part.sample.exists()]
     raw = joined(samples) if samples else pa.table({})
     size = min(size, raw.num_rows) if raw.num_columns else size
-    columns = {name: raw[name].slice(0, size) for name in raw.column_names}
-    columns[f"{OWN}prediction"] = answered["prediction"].slice(0, size)
-    columns |= {f"{OWN}{name}": answered[VARIABLE + name].slice(0, size) for name in frame.variables}
+    logged, said = (_some(table, size, rng) for table in (raw, answered))
+    columns = {name: logged[name] for name in raw.column_names}
+    columns[f"{OWN}prediction"] = said["prediction"]
+    columns |= {f"{OWN}{name}": said[VARIABLE + name] for name in frame.variables}
     return pa.table(columns)
+
+
+def _some(table: pa.Table, size: int, rng: np.random.Generator) -> pa.Table:
+    """So many rows of all, drawn by chance and in order: the first ones would be those of the round's first hours."""
+    if table.num_rows <= size or not table.num_columns:
+        return table
+    return table.take(np.sort(rng.choice(table.num_rows, size=size, replace=False)))
 
 
 def _reference(work: Toolbox, round_: Round) -> pd.DataFrame | None:

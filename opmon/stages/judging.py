@@ -69,7 +69,7 @@ def judged(work: Toolbox, round_: Round, path: Path, positions: NDArray[np.int64
         found = opinions(work, round_, path, positions, judge)
         waits.unlink(missing_ok=True)
     except UnavailableError as exc:
-        since = datetime.fromisoformat(waits.read_text()) if waits.exists() else work.clock()
+        since = _waited_since(waits) or work.clock()
         waits.write_text(since.isoformat())
         if work.clock() < since + judge.wait:
             raise UnavailableError(f"{exc}; the round waits for the judge until {since + judge.wait:%H:%M}") from exc
@@ -81,6 +81,14 @@ def judged(work: Toolbox, round_: Round, path: Path, positions: NDArray[np.int64
         return Said(wrong)
     answers = pa.array([None if each is None else named_answer(work, round_, each) for each in found], pa.string())
     return Said(wrong, answers)
+
+
+def _waited_since(path: Path) -> datetime | None:
+    """Since when a round has waited for its judge; None where it does not yet, or the file was cut off by a kill."""
+    try:
+        return datetime.fromisoformat(path.read_text())
+    except (FileNotFoundError, ValueError):
+        return None
 
 
 def wrongness(work: Toolbox, round_: Round, prediction: str, opinion: Opinion | None) -> float:

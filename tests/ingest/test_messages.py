@@ -68,6 +68,21 @@ def test_plain_json_is_rows_requests_or_pairs() -> None:
     assert [each.kind for each in events(b'{"a": 1}\n\n{"a": 2}\n', "application/x-ndjson")] == [Kind.ROW] * 2
 
 
+@pytest.mark.parametrize(
+    ("told", "at"),
+    [
+        ("2026-02-01T08:00:00Z", "2026-02-01T08:00:00+00:00"),
+        ("2026-02-01T08:00:00", "2026-02-01T08:00:00+00:00"),
+        (1769932800, "2026-02-01T08:00:00+00:00"),
+        ("soon", AT),
+        (float("nan"), AT),
+    ],
+)
+def test_a_pair_that_is_sent_later_is_of_its_own_time(told: object, at: str) -> None:
+    pair = {"id": "a1", "request": {"instances": [[1]]}, "response": {"predictions": [1]}, "timestamp": told}
+    assert [event.at for event in events(pair)] == [at, at]
+
+
 def test_a_sender_may_name_the_request_where_rows_have_no_ids() -> None:
     found = events([{"a": 1}, {"a": 2}], **{"idempotency-key": "k"})
     assert [(each.name, each.id) for each in found] == [("k#0", "k#0"), ("k#1", "k#1")]
