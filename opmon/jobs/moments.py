@@ -15,6 +15,8 @@ _UTC = pa.timestamp("us", tz="UTC")
 _EARLIEST, _LATEST = datetime(1970, 1, 1, tzinfo=UTC), datetime(9999, 1, 1, tzinfo=UTC)
 _UNITS = ((1e11, 1e6), (1e14, 1e3), (1e17, 1.0), (1e20, 1e-3))
 """Below which size numbers since 1970 are in which unit, as a factor to microseconds."""
+_WRITTEN = {8: "%Y%m%d", 12: "%Y%m%d%H%M", 14: "%Y%m%d%H%M%S"}
+"""Dates that are written as one number, by its length: behind 1970 they would be of 1970, 1976 and after 2500."""
 _DIGITS = r"^\s*\d{9,19}(\.\d+)?\s*$"
 """A number behind 1970 that came as text."""
 
@@ -93,8 +95,6 @@ def _as_moments(values: pa.Array) -> pa.Array:
         return pc.cast(times, _UTC) if values.type.tz else pc.assume_timezone(times, "UTC")
     if pa.types.is_integer(values.type) or pa.types.is_floating(values.type):
         return _counted(pc.cast(values, pa.float64(), safe=False))
-    import pandas as pd
-
     if pa.types.is_dictionary(values.type):
         values = values.dictionary_decode()
     text = pa.types.is_string(values.type) or pa.types.is_large_string(values.type)
@@ -102,20 +102,42 @@ def _as_moments(values: pa.Array) -> pa.Array:
     if pc.any(digits).as_py():
         numbers = pc.cast(pc.if_else(digits, values, None), pa.float64())
         return pc.coalesce(_counted(numbers), _as_moments(pc.if_else(digits, None, values)))
+    return _read(values, "ISO8601")
 
-    times = pd.to_datetime(values.to_pandas(), utc=True, format="ISO8601", errors="coerce")
+
+def _read(texts: pa.Array, written: str) -> pa.Array:
+    import pandas as pd
+
+    times = pd.to_datetime(texts.to_pandas(), utc=True, format=written, errors="coerce")
     return pa.array(times.dt.as_unit("us"), type=_UTC)
 
 
+def _format_of(number: float) -> str | None:
+    """How a date is written as a number; None for a number that is no date.
+
+    >>> _format_of(20260301), _format_of(20260301120000), _format_of(1772366400), _format_of(20269901)
+    ('%Y%m%d', '%Y%m%d%H%M%S', None, None)
+    """
+    text = str(int(number))
+    written = _WRITTEN.get(len(text))
+    if written is None or not "1970" <= text[:4] <= "2100":
+        return None
+    return written if "01" <= text[4:6] <= "12" and "01" <= text[6:8] <= "31" else None
+
+
 def _counted(passed: pa.Array) -> pa.Array:
-    """The moments that lie so far behind 1970: in seconds, milliseconds, micro- or nanoseconds, by the size of most.
+    """The moments that lie so far behind 1970: in seconds, milliseconds, micro- or nanoseconds, by the size of most;
+    or that are dates written as numbers, such as 20260301, where most are.
 
     Seconds below 10¹¹ last until the year 5138; as milliseconds these are of 1973 and before. What then lies beyond all
     times is none, such as a number that got lost among them.
     """
     numbers = passed.to_numpy(zero_copy_only=False)
     told = np.abs(numbers[np.isfinite(numbers)])
-    usual = float(np.median(told)) if len(told) else 0.0
+    usual = float(np.sort(told)[len(told) // 2]) if len(told) else 0.0
+    written = _format_of(usual)
+    if written is not None:
+        return _read(pc.cast(pc.cast(passed, pa.int64(), safe=False), pa.string()), written)
     factor = next((factor for limit, factor in _UNITS if usual < limit), _UNITS[0][1])
     micros = pc.multiply(passed, factor)
     micros = pc.if_else(pc.less(pc.abs(micros), 9e18), micros, None)  # NaN too; beyond it overflows
@@ -124,6 +146,7 @@ def _counted(passed: pa.Array) -> pa.Array:
 
 def _no_times(name: str | None, why: str) -> SourceError:
     return SourceError(
-        f"column {name!r} does not hold times ({why}); allowed are timestamps, ISO 8601 text, and seconds, milli-, "
-        "micro- or nanoseconds since 1970. Correct 'columns', or leave timestamp out of it."
+        f"column {name!r} does not hold times ({why}); allowed are timestamps, ISO 8601 text, seconds, milli-, micro- "
+        "or nanoseconds since 1970, and dates as numbers, such as 20260301 and 20260301120000. Correct 'columns', or "
+        "leave timestamp out of it."
     )
