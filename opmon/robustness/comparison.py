@@ -39,15 +39,16 @@ class Comparison:
 
 
 def compared(first: Tomography, second: Tomography, question: str = "all") -> Comparison:
-    """``question`` asked of both; an error where they say different things.
+    """``question`` asked of both; an error where they say different things. Both are asked about the tests that meet it
+    in the first: the quality of a test is each one's own.
 
     With d_i the difference of input i's mean over the tests asked about, the variance of the difference is
     Σ w_i² (d_i − d̄)² (Σ w_i = 1) plus those of both means on the inputs at hand. Where the inputs are not the same, it
     is the sum of both variances in production.
     """
     _require_alike(first, second)
-    one, other = first.ask(question), second.ask(question)
     rows = first.asked(question)
+    one, other = first.answer(question, rows), second.answer(question, rows)
     level = min(first.level, second.level)
     a, b = first.outcomes, second.outcomes
     paired = a is not None and b is not None and a.same_inputs(b)

@@ -120,7 +120,10 @@ class Tomography:
 
     def ask(self, text: str, worst: int = 5) -> Answer:
         """R(Q) of the tests that meet ``text``, its interval, and the ``worst`` of them."""
-        rows = self.asked(text)
+        return self.answer(text, self.asked(text), worst)
+
+    def answer(self, text: str, rows: NDArray[np.int64], worst: int = 5) -> Answer:
+        """R(Q) of these tests, which ``text`` asks about."""
         value = float(self.share[rows].mean())
         error = self.error_of_mean(rows)
         half = float(ndtri(0.5 + self.level / 2))

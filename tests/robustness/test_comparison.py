@@ -83,6 +83,15 @@ def test_inputs_that_are_not_the_same_are_not_paired() -> None:
     assert compared(first, first).difference == compared(first, first).high == 0
 
 
+def test_both_are_asked_about_the_same_tests_whatever_the_quality_is_measured_by() -> None:
+    """Each model's layers have a scale of their own: the same outcomes differed beyond chance."""
+    rng = np.random.default_rng(0)
+    first = tomography(outcomes(0.9, rng.random(400), rng), names(400))
+    mild, wild = (replace(first, quality=scale * TESTS.severity_sum) for scale in (0.1, 0.3))
+    found = compared(mild, wild, "quality <= 0.3")
+    assert (found.difference, found.first.value) == (0.0, found.second.value)
+
+
 def test_tests_that_neither_has_run_are_judged_by_those_nearest() -> None:
     rng = np.random.default_rng(0)
     hard = rng.random(400)
