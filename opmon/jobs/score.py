@@ -195,6 +195,8 @@ def _together(prefix: str, found: Sequence[tuple[int, Mapping[str, NDArray[np.fl
 
 def _joined(arrays: list[pa.Array]) -> pa.Array:
     """The arrays as one; where batches have other types, such as whole numbers and fractions, in one that fits all."""
+    if len({array.type for array in arrays}) == 1:
+        return pa.chunked_array(arrays).combine_chunks()
     return joined([pa.table({"": array}) for array in arrays])[""].combine_chunks()
 
 

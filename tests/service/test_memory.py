@@ -65,3 +65,27 @@ print(psutil.Process().memory_info().rss - before)
 def test_what_only_holds_itself_is_let_go() -> None:
     done = subprocess.run([sys.executable, "-c", _CIRCLES], capture_output=True, text=True, timeout=LONGEST, check=True)
     assert int(done.stdout) < 20_000_000, "eight figures of 8 MB each are gone, and what Arrow had"
+
+
+_MANY = """
+import gc
+import psutil
+from opmon.reports.estimate_figure import EstimatePoint, figure_bytes
+from opmon.service.memory import few_heaps, give_back
+
+points = [EstimatePoint(number, 0.8, 0.7, 0.9) for number in range(20)]
+few_heaps()
+for _ in range(8):
+    figure_bytes(points)
+give_back()
+before = len(gc.get_objects(0) + gc.get_objects(1) + gc.get_objects(2)) + gc.get_freeze_count()
+for _ in range(40):
+    figure_bytes(points)
+print(len(gc.get_objects(0) + gc.get_objects(1) + gc.get_objects(2)) + gc.get_freeze_count() - before)
+"""
+
+
+def test_figures_do_not_pile_up_until_what_is_free_is_given_back() -> None:
+    """Each of a few thousand objects: how much a worker once needs at the most, it keeps."""
+    done = subprocess.run([sys.executable, "-c", _MANY], capture_output=True, text=True, timeout=LONGEST, check=True)
+    assert int(done.stdout) < 12_000
