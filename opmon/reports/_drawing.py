@@ -3,8 +3,8 @@
 matplotlib keeps the fonts that it has opened for each thread by itself, up to 64 sets of them: a service, each of whose
 cycles is a thread, would read the fonts anew for nearly every figure, and hold a hundred files open.
 
-A figure and its parts hold each other, some thousands of objects and a picture: who draws many lets them go before more
-come, for a process keeps for long what it once took.
+A figure and its parts hold each other, some thousands of objects and a picture. They are let go as soon as it is drawn:
+Python would wait with a hundred of them, and a process keeps for long what it once took.
 """
 
 from __future__ import annotations
@@ -22,15 +22,12 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 _NAME = "opmon-drawing"
-_AT_ONCE = 4
-"""After so many figures they are let go."""
 
 
 class _Pen:
     """The thread that draws."""
 
     def __init__(self) -> None:
-        self._drawn = 0
         self.begin_anew()
 
     def begin_anew(self) -> None:
@@ -40,13 +37,19 @@ class _Pen:
     def draw(self, function: Callable[[], T]) -> T:
         if threading.current_thread().name.startswith(_NAME):
             return function()
-        return self._thread.submit(copy_context().run, self._draw, function).result()
+        return self._thread.submit(copy_context().run, _alone, function).result()
 
-    def _draw(self, function: Callable[[], T]) -> T:
-        self._drawn += 1
-        if self._drawn % _AT_ONCE == 0:
-            gc.collect()
+
+def _alone(function: Callable[[], T]) -> T:
+    """Draw, and let go what only holds itself and has come meanwhile: what was there before is not looked through."""
+    if gc.get_freeze_count():  # somebody else has set objects aside, and wants them to stay there
         return function()
+    gc.freeze()
+    try:
+        return function()
+    finally:
+        gc.collect()
+        gc.unfreeze()
 
 
 _pen = _Pen()

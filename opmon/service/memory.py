@@ -2,10 +2,9 @@
 
 Each thread that asks glibc for memory may get a heap of its own, and heaps keep what was freed between things that
 live: a worker, each of whose cycles is a thread, grows for hours, to what it needs at the most. Two heaps do for all of
-them, and what is free in them goes back to the system now and then. Before that, what only holds itself is let go: a
-figure that was drawn is such a circle, and Python waits with all of them until a quarter of what it holds is new. So
-that looking for them is quick in between, what lived through such a look is left out of the next ones. Arrow has a pool
-of its own. Elsewhere than on glibc no more is done.
+them, and what is free in them goes back to the system now and then. Before that, what only holds itself is let go:
+Python waits with it until a quarter of what it holds is new. Arrow has a pool of its own. Elsewhere than on glibc no
+more is done.
 """
 
 from __future__ import annotations
@@ -28,9 +27,7 @@ def few_heaps() -> None:
 
 def give_back() -> None:
     """Give back what is free; it takes a tenth of a second."""
-    gc.unfreeze()
     gc.collect()
-    gc.freeze()
     if (arrow := sys.modules.get("pyarrow")) is not None:
         arrow.default_memory_pool().release_unused()
     libc = _glibc()
