@@ -16,9 +16,10 @@ export class Clock {
     this.most = Math.min(this.most, most);
   }
 
-  /** The moment, later with each call; by our own clock as long as that may be right. */
+  /** The moment, later with each call; by our own clock as long as that may be right. Else it is rather early than late:
+      the server takes a time that is yet to come for that of the arrival, and an older answer might then be the newer. */
   now() {
-    const behind = Math.max(this.least, 0) || Math.min(this.most, 0);
+    const behind = this.least > 0 || this.most < 0 ? this.least : 0;
     this.last = Math.max(this.last + 1, Date.now() + behind);
     return new Date(this.last);
   }
